@@ -1,0 +1,38 @@
+package seam
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// wall is the machine's clock; timers run on its monotonic part.
+type wall struct{}
+
+func (wall) Now() time.Time { return time.Now() }
+
+func (wall) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
+
+// goroutines runs each task as a goroutine.
+type goroutines struct{}
+
+func (goroutines) Go(_ string, f func()) { go f() }
+
+func (goroutines) Wait(ctx context.Context, ready <-chan struct{}) error {
+	select {
+	case <-ready:
+		return nil
+	default:
+	}
+	select {
+	case <-ready:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// globalRand is the runtime's own random source.
+type globalRand struct{}
+
+func (globalRand) Uint64() uint64 { return rand.Uint64() }

@@ -1,0 +1,132 @@
+// Package seam holds what a host takes from outside itself: time, goroutines,
+// randomness, and a probe that is told of the points where a crash can matter.
+//
+//   - In production these are the wall clock, ordinary goroutines, the runtime's
+//     random source and no probe. The zero Seams means exactly that.
+//   - In a simulation one harness implements all four, so that a whole host runs
+//     on one goroutine at a time, on virtual time, and can be killed at any point.
+//
+// No other package of Holdfast calls time.Now, time.AfterFunc, math/rand or the
+// go statement where a simulation must rule; a test at the root says so.
+package seam
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Clock tells the time and runs functions later. Its methods may be called from
+// any goroutine.
+type Clock interface {
+	// Now is the current wall-clock time.
+	Now() time.Time
+	// AfterFunc runs f once, as a task of its own, when d has passed. A d that
+	// is zero or negative means at once. f must not block for long.
+	AfterFunc(d time.Duration, f func()) Timer
+}
+
+// Timer is a function that a Clock has yet to run.
+type Timer interface {
+	// Stop keeps the function from running and reports whether it did. After
+	// false the function has run, is running, or was stopped before.
+	Stop() bool
+}
+
+// Executor runs tasks and lets them wait. Its methods may be called from any
+// task. Waiting on anything but an Executor hides the wait from a simulation.
+type Executor interface {
+	// Go starts f as a task of its own. The name tells what it is for in
+	// reports of a simulation.
+	Go(name string, f func())
+	// Wait returns nil once ready yields a value or is closed, and
+	// context.Cause(ctx) if ctx ends first. If both have happened, ready wins.
+	Wait(ctx context.Context, ready <-chan struct{}) error
+}
+
+// Probe is told of each named point that a task reaches. A simulation counts
+// points, switches tasks at them, and crashes at them.
+type Probe interface {
+	// At is called when the current task reaches p. It may end the task by
+	// panicking with Killed.
+	At(p Point)
+}
+
+// Point is a place in the life of a host where a crash can matter.
+type Point struct {
+	Name   string // such as "commit/before"; constant for each place in the code
+	Object string // class/name of the object concerned; empty if the point is the store's
+}
+
+// Killed is the value with which a simulated Executor or Probe ends the tasks of
+// a process that has died. Code that recovers panics passes it on unchanged.
+type Killed struct{}
+
+// Seams is one set of the four. A nil field means the production one. All
+// fields must be safe for concurrent use.
+type Seams struct {
+	Clock    Clock
+	Executor Executor
+	Rand     rand.Source // never for secrets
+	Probe    Probe       // nil: no probe, at the cost of a branch
+}
+
+// WithDefaults returns s with each nil field but Probe set to the production one.
+func (s Seams) WithDefaults() Seams {
+	if s.Clock == nil {
+		s.Clock = wall{}
+	}
+	if s.Executor == nil {
+		s.Executor = goroutines{}
+	}
+	if s.Rand == nil {
+		s.Rand = globalRand{}
+	}
+	return s
+}
+
+// At tells the probe, if there is one, that the current task reached the point.
+func (s *Seams) At(name, object string) {
+	if s.Probe != nil {
+		s.Probe.At(Point{Name: name, Object: object})
+	}
+}
+
+// Sleep waits until d has passed on the clock or ctx ends, and then returns
+// context.Cause(ctx).
+func (s *Seams) Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	done := make(chan struct{})
+	t := s.Clock.AfterFunc(d, func() { close(done) })
+	defer t.Stop()
+	return s.Executor.Wait(ctx, done)
+}
+
+// WithDeadline is context.WithDeadlineCause on the clock of s. The cancel
+// function must be called when the context is no longer needed.
+func (s *Seams) WithDeadline(parent context.Context, at time.Time, cause error) (context.Context, context.CancelFunc) {
+	if d, ok := parent.Deadline(); ok && d.Before(at) {
+		return context.WithCancel(parent)
+	}
+	ctx, cancel := context.WithCancelCause(parent)
+	t := s.Clock.AfterFunc(at.Sub(s.Clock.Now()), func() { cancel(cause) })
+	return &deadlineContext{ctx, at}, func() { t.Stop(); cancel(context.Canceled) }
+}
+
+// deadlineContext reports the deadline of a clock that is not the runtime's.
+type deadlineContext struct {
+	context.Context
+	at time.Time
+}
+
+func (c *deadlineContext) Deadline() (time.Time, bool) { return c.at, true }
+
+// Uint64n returns a random number in [0, n). It is biased by less than n/2^64.
+func Uint64n(src rand.Source, n uint64) uint64 {
+	if n == 0 {
+		return 0
+	}
+	return src.Uint64() % n
+}

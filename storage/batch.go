@@ -1,0 +1,257 @@
+package storage
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Batch collects the changes of one commit. It is for one goroutine. Its bytes
+// are deterministic: the same calls give the same representation.
+//
+// The representation is the one of Pebble's batches: a header of 12 bytes
+// (sequence number, count) and a record for each change.
+type Batch struct {
+	id    ID // whose changes these are; for probe points
+	data  []byte
+	count uint32
+
+	// overlay answers reads of the batch's own changes. It is made by the first
+	// read, and covers the records before overlayLen.
+	overlay    map[string]change
+	ranges     []span // deleted ranges in the part covered
+	overlayLen int
+}
+
+// change is the newest record of a key: its value's place in data, or a deletion.
+type change struct {
+	from, to int
+	deleted  bool
+}
+
+type span struct{ lower, upper string }
+
+const (
+	batchHeaderLen = 12
+
+	recordDelete      = 0
+	recordSet         = 1
+	recordRangeDelete = 15
+)
+
+func (b *Batch) begin() {
+	if len(b.data) == 0 {
+		b.data = append(b.data[:0], make([]byte, batchHeaderLen)...)
+	}
+}
+
+// Set puts key with value, which are copied.
+func (b *Batch) Set(key, value []byte) {
+	b.record(recordSet, key)
+	b.data = appendBytes(b.data, value)
+}
+
+// Delete removes key.
+func (b *Batch) Delete(key []byte) { b.record(recordDelete, key) }
+
+// DeleteRange removes every key in [lower, upper).
+func (b *Batch) DeleteRange(lower, upper []byte) {
+	b.record(recordRangeDelete, lower)
+	b.data = appendBytes(b.data, upper)
+}
+
+func (b *Batch) record(kind byte, key []byte) {
+	b.begin()
+	b.data = append(b.data, kind)
+	b.data = appendBytes(b.data, key)
+	b.count++
+}
+
+func appendBytes(dst, b []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(b)))
+	return append(dst, b...)
+}
+
+// Empty reports whether the batch changes nothing.
+func (b *Batch) Empty() bool { return b.count == 0 }
+
+// Len is the size of the representation in bytes.
+func (b *Batch) Len() int { return len(b.data) }
+
+// Repr returns the representation, which is valid until the next change.
+func (b *Batch) Repr() []byte {
+	b.begin()
+	binary.LittleEndian.PutUint32(b.data[8:], b.count)
+	return b.data
+}
+
+// Reset empties the batch and keeps its memory for reuse, unless it is large.
+func (b *Batch) Reset() {
+	const keepBytes = 64 << 10
+	if cap(b.data) > keepBytes {
+		b.data = nil
+	}
+	*b = Batch{data: b.data[:0]}
+}
+
+// A Savepoint is a place in a batch to which Rollback can return.
+type Savepoint struct {
+	len   int
+	count uint32
+}
+
+// Savepoint returns the present place.
+func (b *Batch) Savepoint() Savepoint { return Savepoint{len(b.data), b.count} }
+
+// Rollback undoes every change made since sp was taken.
+func (b *Batch) Rollback(sp Savepoint) {
+	b.data, b.count = b.data[:sp.len], sp.count
+	if b.overlayLen > sp.len {
+		b.overlay, b.ranges, b.overlayLen = nil, nil, 0
+	}
+}
+
+// lookup returns the batch's own answer for key: its value, or that it is
+// deleted, or that the batch says nothing of it (known is false).
+func (b *Batch) lookup(key []byte) (value []byte, deleted, known bool) {
+	if b.count == 0 {
+		return nil, false, false
+	}
+	b.index()
+	if c, ok := b.overlay[string(key)]; ok {
+		return b.data[c.from:c.to], c.deleted, true
+	}
+	return nil, true, b.covered(string(key))
+}
+
+// covered reports whether a range delete of the batch removes key.
+func (b *Batch) covered(key string) bool {
+	for _, r := range b.ranges {
+		if r.lower <= key && key < r.upper {
+			return true
+		}
+	}
+	return false
+}
+
+// within returns the batch's own changes in [lower, upper) in the order of keys.
+func (b *Batch) within(lower, upper string) []overlaid {
+	if b.count == 0 {
+		return nil
+	}
+	b.index()
+	var out []overlaid
+	for k, c := range b.overlay {
+		if lower <= k && (upper == "" || k < upper) {
+			out = append(out, overlaid{k, slices.Clone(b.data[c.from:c.to]), c.deleted})
+		}
+	}
+	slices.SortFunc(out, func(x, y overlaid) int { return strings.Compare(x.key, y.key) })
+	return out
+}
+
+// overlaid is a change as an iterator keeps it.
+type overlaid struct {
+	key     string
+	value   []byte
+	deleted bool
+}
+
+// index brings the overlay up to the end of the batch.
+func (b *Batch) index() {
+	if b.overlay == nil {
+		b.overlay = make(map[string]change)
+		b.overlayLen = batchHeaderLen
+	}
+	for b.overlayLen < len(b.data) {
+		kind, key, from, to, next := parseRecord(b.data, b.overlayLen)
+		switch kind {
+		case recordSet:
+			b.overlay[string(key)] = change{from: from, to: to}
+		case recordDelete:
+			b.overlay[string(key)] = change{deleted: true}
+		case recordRangeDelete:
+			r := span{string(key), string(b.data[from:to])}
+			for k := range b.overlay {
+				if r.lower <= k && k < r.upper {
+					delete(b.overlay, k)
+				}
+			}
+			b.ranges = append(b.ranges, r)
+		}
+		b.overlayLen = next
+	}
+}
+
+// parseRecord reads the record at off of a representation this package wrote.
+// from and to bound its second field, if it has one.
+func parseRecord(data []byte, off int) (kind byte, key []byte, from, to, next int) {
+	kind = data[off]
+	off++
+	n, w := binary.Uvarint(data[off:])
+	off += w
+	key = data[off : off+int(n)]
+	off += int(n)
+	if kind == recordDelete {
+		return kind, key, 0, 0, off
+	}
+	n, w = binary.Uvarint(data[off:])
+	from = off + w
+	to = from + int(n)
+	return kind, key, from, to, to
+}
+
+// A Record is one change of a batch: a value set, a key deleted, or the keys in
+// [Key, Upper) deleted.
+type Record struct {
+	Key, Value, Upper []byte
+	Deleted           bool // Key is deleted, or the range if Upper is set
+}
+
+// ReadBatch calls f with each record of repr in order, and returns an error if
+// repr is not a representation that Batch makes. Engines other than Pebble apply
+// batches with it.
+func ReadBatch(repr []byte, f func(Record)) error {
+	if len(repr) < batchHeaderLen {
+		return fmt.Errorf("storage: batch of %d bytes", len(repr))
+	}
+	rest := repr[batchHeaderLen:]
+	for range binary.LittleEndian.Uint32(repr[8:]) {
+		if len(rest) == 0 {
+			return fmt.Errorf("storage: batch ends early")
+		}
+		kind := rest[0]
+		key, tail, ok := takeBytes(rest[1:])
+		var second []byte
+		if ok && kind != recordDelete {
+			second, tail, ok = takeBytes(tail)
+		}
+		if !ok {
+			return fmt.Errorf("storage: batch record is cut off")
+		}
+		switch kind {
+		case recordSet:
+			f(Record{Key: key, Value: second})
+		case recordDelete:
+			f(Record{Key: key, Deleted: true})
+		case recordRangeDelete:
+			f(Record{Key: key, Upper: second, Deleted: true})
+		default:
+			return fmt.Errorf("storage: batch record of kind %d", kind)
+		}
+		rest = tail
+	}
+	if len(rest) != 0 {
+		return fmt.Errorf("storage: %d bytes after the batch", len(rest))
+	}
+	return nil
+}
+
+func takeBytes(b []byte) (field, rest []byte, ok bool) {
+	n, w := binary.Uvarint(b)
+	if w <= 0 || n > uint64(len(b)-w) {
+		return nil, nil, false
+	}
+	return b[w : w+int(n)], b[w+int(n):], true
+}

@@ -1,0 +1,158 @@
+package storage
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// A Ticket is a place in the order of commits of one opening of a store. A later
+// commit has a greater ticket than each commit it could depend on; a ticket that
+// is durable makes all smaller ones durable. The zero Ticket is always durable.
+type Ticket uint64
+
+// pipeline makes commits durable behind the turns that make them. Whoever waits
+// first for a ticket becomes the leader and syncs the log once for everything
+// applied before; those who come meanwhile wait, and one of them leads next. So
+// there is no goroutine while nobody waits, and one sync serves all who do.
+type pipeline struct {
+	store     *Store
+	maxBytes  int64
+	last      atomic.Uint64 // the newest ticket given out
+	durable   atomic.Uint64 // every ticket up to this one is durable
+	unsynced  atomic.Int64  // bytes applied and not yet durable
+	waiterBuf sync.Pool     // of *waiter
+
+	mu      sync.Mutex
+	leading bool // a leader is at work, or is named and about to wake
+	waiters []*waiter
+}
+
+// waiter waits until its ticket is durable, until it is to lead, or until the
+// store is dead.
+type waiter struct {
+	ticket uint64
+	lead   bool          // set before wake, under pipeline.mu
+	wake   chan struct{} // one slot
+}
+
+func (p *pipeline) init(s *Store, maxBytes int64) {
+	p.store, p.maxBytes = s, maxBytes
+	p.waiterBuf.New = func() any { return &waiter{wake: make(chan struct{}, 1)} }
+}
+
+// applied numbers a commit of n bytes that has just become visible.
+func (p *pipeline) applied(n int) Ticket {
+	p.unsynced.Add(int64(n))
+	return Ticket(p.last.Add(1))
+}
+
+// Applied is the ticket of the newest commit.
+func (s *Store) Applied() Ticket { return Ticket(s.pipeline.last.Load()) }
+
+// Durable reports whether t is known to be durable, without waiting.
+func (s *Store) Durable(t Ticket) bool { return s.pipeline.durable.Load() >= uint64(t) }
+
+// Congested reports whether more bytes are applied and not yet durable than
+// Options.MaxUnsyncedBytes. Who commits without waiting must then wait.
+func (s *Store) Congested() bool { return s.pipeline.unsynced.Load() > s.pipeline.maxBytes }
+
+// WaitDurable returns nil when t and all before it are on disk. After an error,
+// which wraps ErrStorage, the commit may or may not survive. The wait is bounded
+// by the disk, not by a context: who waited has to know the outcome.
+func (s *Store) WaitDurable(t Ticket) error {
+	p := &s.pipeline
+	for {
+		if err := s.Err(); err != nil {
+			return err
+		}
+		if p.durable.Load() >= uint64(t) {
+			return nil
+		}
+		w := p.join(uint64(t))
+		if w != nil {
+			// The context never ends, so the wait ends with a wake.
+			_ = s.seams.Executor.Wait(context.Background(), w.wake)
+			lead := w.lead
+			w.lead = false
+			p.waiterBuf.Put(w)
+			if !lead {
+				continue
+			}
+		}
+		if err := p.lead(); err != nil {
+			return err
+		}
+	}
+}
+
+// join makes the caller the leader, for which it returns nil, or a waiter.
+func (p *pipeline) join(t uint64) *waiter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.leading || p.store.dead.Load() != nil {
+		p.leading = true
+		return nil
+	}
+	w := p.waiterBuf.Get().(*waiter)
+	w.ticket = t
+	p.waiters = append(p.waiters, w)
+	return w
+}
+
+// lead syncs once for all commits applied so far and wakes who waited for them.
+func (p *pipeline) lead() error {
+	s := p.store
+	s.seams.At("sync/before", "")
+	upTo, bytes := p.last.Load(), p.unsynced.Load()
+	err := s.Err()
+	if err == nil {
+		if err = s.engine.Sync(); err != nil {
+			err = s.fail(err)
+		}
+	}
+	if err == nil {
+		s.seams.At("sync/after", "")
+		p.unsynced.Add(-bytes)
+		p.durable.Store(upTo)
+	}
+	p.pass(upTo)
+	return err
+}
+
+// pass wakes the waiters whose tickets are durable and names the first of the
+// others the next leader.
+func (p *pipeline) pass(upTo uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	rest := p.waiters[:0]
+	var next *waiter
+	for _, w := range p.waiters {
+		switch {
+		case w.ticket <= upTo:
+			w.wake <- struct{}{}
+		case next == nil:
+			next = w
+		default:
+			rest = append(rest, w)
+		}
+	}
+	clear(p.waiters[len(rest):])
+	p.waiters = rest
+	p.leading = next != nil
+	if next != nil {
+		next.lead = true
+		next.wake <- struct{}{}
+	}
+}
+
+// release wakes all waiters of a dead store.
+func (p *pipeline) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.waiters {
+		w.wake <- struct{}{}
+	}
+	clear(p.waiters)
+	p.waiters = p.waiters[:0]
+}

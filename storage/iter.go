@@ -1,0 +1,158 @@
+package storage
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Iter walks a range of keys as a batch leaves them, over a snapshot of the
+// moment it was made. It is for one goroutine and must be closed.
+type Iter struct {
+	store   *Store
+	base    Iterator   // nil: the range is empty, or the iterator is closed
+	baseOK  bool       // base stands on a key
+	placed  bool       // base has been positioned
+	used    bool       // base stands on the key given last, or on one hidden by it
+	own     []overlaid // the batch's changes in the range, in the order of the walk
+	ranges  []span     // ranges that the batch deletes
+	reverse bool
+	strip   int // bytes of each key that Key leaves out
+
+	key, value []byte
+	err        error
+}
+
+// iter returns an iterator over [lower, upper) as b, which may be nil, leaves it.
+func (s *Store) iter(b *Batch, lower, upper []byte, reverse bool, strip int) (*Iter, error) {
+	if err := s.Err(); err != nil {
+		return nil, err
+	}
+	it := &Iter{store: s, reverse: reverse, strip: strip}
+	if bytes.Compare(lower, upper) >= 0 {
+		return it, nil
+	}
+	base, err := s.engine.NewIter(lower, upper)
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	it.base = base
+	if b != nil {
+		it.own = b.within(string(lower), string(upper))
+		it.ranges = slices.Clone(b.ranges)
+		if reverse {
+			slices.Reverse(it.own)
+		}
+	}
+	return it, nil
+}
+
+// Next moves to the next key and reports whether there is one. After false, Err
+// tells whether the walk ended early.
+func (it *Iter) Next() bool {
+	if it.base == nil || it.err != nil {
+		return false
+	}
+	it.advance()
+	for {
+		fromBase, fromOwn := it.pick()
+		switch {
+		case fromOwn:
+			c := it.own[0]
+			it.own = it.own[1:]
+			if c.deleted {
+				if fromBase {
+					it.step()
+				}
+				continue
+			}
+			it.key, it.value, it.used = []byte(c.key), c.value, fromBase
+			return true
+		case !fromBase:
+			it.fail(it.base.Error())
+			return false
+		case it.hidden(it.base.Key()):
+			it.step()
+		default:
+			return it.takeBase()
+		}
+	}
+}
+
+// advance positions the base, or moves it off the key that was given last.
+func (it *Iter) advance() {
+	switch {
+	case !it.placed && it.reverse:
+		it.baseOK = it.base.Last()
+	case !it.placed:
+		it.baseOK = it.base.First()
+	case it.used:
+		it.step()
+	}
+	it.placed, it.used = true, false
+}
+
+func (it *Iter) step() {
+	if it.reverse {
+		it.baseOK = it.base.Prev()
+	} else {
+		it.baseOK = it.base.Next()
+	}
+}
+
+// pick tells where the next key comes from; from both, if both hold it.
+func (it *Iter) pick() (fromBase, fromOwn bool) {
+	if len(it.own) == 0 {
+		return it.baseOK, false
+	}
+	if !it.baseOK {
+		return false, true
+	}
+	c := bytes.Compare([]byte(it.own[0].key), it.base.Key())
+	if it.reverse {
+		c = -c
+	}
+	return c >= 0, c <= 0
+}
+
+func (it *Iter) hidden(key []byte) bool {
+	for _, r := range it.ranges {
+		if r.lower <= string(key) && string(key) < r.upper {
+			return true
+		}
+	}
+	return false
+}
+
+func (it *Iter) takeBase() bool {
+	v, err := it.base.ValueAndErr()
+	if err != nil {
+		it.fail(err)
+		return false
+	}
+	it.key, it.value, it.used = slices.Clone(it.base.Key()), slices.Clone(v), true
+	return true
+}
+
+func (it *Iter) fail(err error) {
+	if err != nil && it.err == nil {
+		it.err = it.store.fail(err)
+	}
+}
+
+// Key is the present key without the prefix of its object.
+func (it *Iter) Key() []byte { return it.key[it.strip:] }
+
+// Value is the present value.
+func (it *Iter) Value() []byte { return it.value }
+
+// Err returns the error that ended the walk early, or nil.
+func (it *Iter) Err() error { return it.err }
+
+// Close releases the snapshot. It may be called more than once.
+func (it *Iter) Close() error {
+	if it.base != nil {
+		it.fail(it.base.Close())
+		it.base = nil
+	}
+	return it.err
+}

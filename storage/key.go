@@ -1,0 +1,217 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// MaxNameBytes bounds the length of an object's name (O1).
+const MaxNameBytes = 1024
+
+// maxClassBytes bounds the length of a class name.
+const maxClassBytes = 128
+
+// ID names an object for ever: through evictions, deletions and new lives.
+type ID struct{ Class, Name string }
+
+// String is the class and the name with a slash between.
+func (id ID) String() string { return id.Class + "/" + id.Name }
+
+// Validate reports why id cannot name an object: a name is UTF-8 of 1 to
+// MaxNameBytes bytes, a class the same without NUL or slash, up to 128 bytes.
+func (id ID) Validate() error {
+	if err := ValidateClass(id.Class); err != nil {
+		return err
+	}
+	switch {
+	case id.Name == "":
+		return errors.New("name is empty")
+	case len(id.Name) > MaxNameBytes:
+		return fmt.Errorf("name has %d bytes, the limit is %d", len(id.Name), MaxNameBytes)
+	case !utf8.ValidString(id.Name):
+		return fmt.Errorf("name %q is not UTF-8", id.Name)
+	}
+	return nil
+}
+
+// ValidateClass reports why class cannot name a class.
+func ValidateClass(class string) error {
+	switch {
+	case class == "":
+		return errors.New("class name is empty")
+	case len(class) > maxClassBytes:
+		return fmt.Errorf("class name has %d bytes, the limit is %d", len(class), maxClassBytes)
+	case !utf8.ValidString(class):
+		return fmt.Errorf("class name %q is not UTF-8", class)
+	case strings.ContainsAny(class, "\x00/"):
+		return fmt.Errorf("class name %q holds NUL or a slash", class)
+	}
+	return nil
+}
+
+// A Number stands for an object in its keys. Each life of an object has a fresh
+// one: the epoch that made it in the upper half, a counter in the lower.
+type Number uint64
+
+// The layout of keys. Every key begins with its shard, two bytes big-endian, and
+// a byte for its kind. FORMAT.md draws the tables.
+const (
+	kindHeader = 0x01 // class 0x00 name                  → number, epoch
+	kindRow    = 0x02 // number, sub-kind, …              → rows of one life of an object
+	kindIndex  = 0x03 // due, number                      → generation, class, name
+	kindOpen   = 0x04 // number                           → open-execution mark
+	kindExpiry = 0x05 // time, the expiring key           → nothing
+	kindEvent  = 0x06 // class 0x00 name length, name, seq → event
+	kindDead   = 0x07 // class 0x00 name length, name, generation → dead letter
+	kindEnd    = 0x08
+
+	subAlarm = 0x01 // the alarm row
+	subData  = 0x02 // the user's keys
+	subMark  = 0x03 // expiring marks
+	subEnd   = 0x04
+
+	metaShard = 0xffff // rows of the store itself
+	// MaxShards bounds the number of shards of a store.
+	MaxShards = 4096
+)
+
+// ShardOf returns the shard of id among shards.
+func ShardOf(id ID, shards int) int {
+	var d xxhash.Digest
+	d.Reset()
+	d.WriteString(id.Class)
+	d.Write([]byte{0})
+	d.WriteString(id.Name)
+	return int(d.Sum64() % uint64(shards))
+}
+
+func prefix(dst []byte, shard int, kind byte) []byte {
+	return append(binary.BigEndian.AppendUint16(dst, uint16(shard)), kind)
+}
+
+// kindRange returns the bounds of all keys of one kind in a shard.
+func kindRange(shard int, kind byte) (lower, upper []byte) {
+	return prefix(nil, shard, kind), prefix(nil, shard, kind+1)
+}
+
+func headerKey(dst []byte, shard int, id ID) []byte {
+	dst = prefix(dst, shard, kindHeader)
+	dst = append(dst, id.Class...)
+	dst = append(dst, 0)
+	return append(dst, id.Name...)
+}
+
+func rowKey(dst []byte, shard int, n Number, sub byte) []byte {
+	dst = prefix(dst, shard, kindRow)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(n))
+	return append(dst, sub)
+}
+
+func indexKey(dst []byte, shard int, due int64, n Number) []byte {
+	dst = prefix(dst, shard, kindIndex)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(due))
+	return binary.BigEndian.AppendUint64(dst, uint64(n))
+}
+
+func openKey(dst []byte, shard int, n Number) []byte {
+	return binary.BigEndian.AppendUint64(prefix(dst, shard, kindOpen), uint64(n))
+}
+
+func expiryKey(dst []byte, shard int, at int64, key []byte) []byte {
+	dst = prefix(dst, shard, kindExpiry)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(at))
+	return append(dst, key...)
+}
+
+// namedPrefix begins the keys of kinds that outlive the object: events and dead
+// letters. The length before the name keeps names apart that begin alike.
+func namedPrefix(dst []byte, shard int, kind byte, id ID) []byte {
+	dst = prefix(dst, shard, kind)
+	dst = append(dst, id.Class...)
+	dst = append(dst, 0)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(id.Name)))
+	return append(dst, id.Name...)
+}
+
+func namedKey(dst []byte, shard int, kind byte, id ID, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(namedPrefix(dst, shard, kind, id), seq)
+}
+
+// decodeNamed splits what namedKey made, without its shard and kind.
+func decodeNamed(rest []byte) (id ID, seq uint64, err error) {
+	class, tail, ok := cut0(rest)
+	if !ok || len(tail) < 2 {
+		return ID{}, 0, errKey(rest)
+	}
+	n := int(binary.BigEndian.Uint16(tail))
+	tail = tail[2:]
+	if len(tail) != n+8 {
+		return ID{}, 0, errKey(rest)
+	}
+	return ID{class, string(tail[:n])}, binary.BigEndian.Uint64(tail[n:]), nil
+}
+
+func decodeHeaderKey(rest []byte) (ID, error) {
+	class, name, ok := cut0(rest)
+	if !ok {
+		return ID{}, errKey(rest)
+	}
+	return ID{class, string(name)}, nil
+}
+
+func cut0(b []byte) (class string, rest []byte, ok bool) {
+	for i, c := range b {
+		if c == 0 {
+			return string(b[:i]), b[i+1:], true
+		}
+	}
+	return "", nil, false
+}
+
+func errKey(b []byte) error { return fmt.Errorf("%w: key %x", ErrCorrupt, b) }
+
+// after returns the smallest key greater than all keys that begin with p.
+func after(p []byte) []byte {
+	for i := len(p) - 1; i >= 0; i-- {
+		if p[i] != 0xff {
+			q := append([]byte(nil), p[:i+1]...)
+			q[i]++
+			return q
+		}
+	}
+	return nil
+}
+
+// header is the value of a header row.
+type header struct {
+	number Number
+	epoch  uint64 // of the last commit of the object
+}
+
+const headerVersion = 1
+
+func appendHeader(dst []byte, h header) []byte {
+	dst = append(dst, headerVersion)
+	dst = binary.AppendUvarint(dst, uint64(h.number))
+	return binary.AppendUvarint(dst, h.epoch)
+}
+
+func decodeHeader(b []byte) (h header, err error) {
+	if len(b) < 1 || b[0] != headerVersion {
+		return h, fmt.Errorf("%w: header %x", ErrCorrupt, b)
+	}
+	number, n := binary.Uvarint(b[1:])
+	if n <= 0 {
+		return h, fmt.Errorf("%w: header %x", ErrCorrupt, b)
+	}
+	epoch, m := binary.Uvarint(b[1+n:])
+	if m <= 0 {
+		return h, fmt.Errorf("%w: header %x", ErrCorrupt, b)
+	}
+	return header{Number(number), epoch}, nil
+}

@@ -1,0 +1,289 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-dev/holdfast/seam"
+)
+
+// FormatVersion is the version of the layout that this package writes and reads.
+const FormatVersion = 1
+
+// DefaultShards is the number of shards of a new store.
+const DefaultShards = 64
+
+// Options say where a store is and how it behaves. The zero value with a Dir is
+// fit for production.
+type Options struct {
+	// Dir is the directory, made if it is absent. Required without Engine.
+	Dir string
+	// Shards is the number of shards of a new store, at most MaxShards; an old
+	// store must have been made with the same number, unless it is zero.
+	// Default: 64 for a new store, what the store has for an old one.
+	Shards int
+	// MinFreeBytes is the free space below which commits are refused with
+	// ErrNoSpace, so that Pebble never meets a full disk in the middle of its
+	// own work. Negative: no floor. Default: 192 MiB.
+	MinFreeBytes int64
+	// MaxUnsyncedBytes is how much may be committed and not yet durable before
+	// Store.Congested reports it. Default: 64 MiB.
+	MaxUnsyncedBytes int64
+	// Pebble shapes the engine. Its Lock must be nil.
+	Pebble PebbleOptions
+	// Engine is used instead of Pebble in Dir, for simulations.
+	Engine Engine
+	// Seams are the clock, executor and probe. Zero: production.
+	Seams seam.Seams
+	// Log receives errors of the engine. Default: nothing.
+	Log *slog.Logger
+}
+
+func (o Options) withDefaults() (Options, error) {
+	o.Seams = o.Seams.WithDefaults()
+	o.MinFreeBytes = cmpOr(o.MinFreeBytes, 192<<20)
+	o.MaxUnsyncedBytes = cmpOr(o.MaxUnsyncedBytes, 64<<20)
+	if o.Pebble.FS == nil {
+		o.Pebble.FS = vfs.Default
+	}
+	if o.Pebble.Log == nil {
+		o.Pebble.Log = o.Log
+	}
+	if o.Dir == "" && o.Engine == nil {
+		return o, errors.New("storage: Options.Dir is empty: name a directory for the store")
+	}
+	if o.Shards < 0 || o.Shards > MaxShards {
+		return o, fmt.Errorf("storage: Options.Shards is %d: it must lie between 1 and %d", o.Shards, MaxShards)
+	}
+	return o, nil
+}
+
+// Open opens the store in o.Dir and makes it if the directory is absent or
+// empty. It returns ErrLocked, ErrFormat, ErrNotStore, ErrCorrupt or an error of
+// the file system, each of which names the directory; the store is then
+// unchanged.
+func Open(o Options) (*Store, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if o.Engine != nil {
+		return newStore(o, o.Engine, cmpOr(o.Shards, DefaultShards), nil)
+	}
+	if err := makeDir(o); err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(o)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openLocked(o, lock)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return s, nil
+}
+
+func openLocked(o Options, lock *pebble.Lock) (*Store, error) {
+	shards, err := checkFormat(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSpace(o); err != nil {
+		return nil, err
+	}
+	p := o.Pebble
+	p.Lock = lock
+	engine, err := OpenPebble(o.Dir, p)
+	if err != nil {
+		return nil, fmt.Errorf("storage: %s: %w", o.Dir, err)
+	}
+	s, err := newStore(o, engine, shards, lock)
+	if err != nil {
+		return nil, errors.Join(err, engine.Close())
+	}
+	return s, nil
+}
+
+// makeDir makes the directory and its parents. Each new entry is made durable in
+// its parent by the syncs that follow.
+func makeDir(o Options) error {
+	fsys := o.Pebble.FS
+	info, err := fsys.Stat(o.Dir)
+	switch {
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%w: %s is a file: name a directory", ErrNotStore, o.Dir)
+	case err == nil:
+		return nil
+	case !isNotExist(err):
+		return fmt.Errorf("storage: %w", err)
+	}
+	if err := fsys.MkdirAll(o.Dir, 0o755); err != nil {
+		return fmt.Errorf("storage: %w", err)
+	}
+	return syncDir(fsys, fsys.PathDir(o.Dir))
+}
+
+func lockDir(o Options) (*pebble.Lock, error) {
+	lock, err := pebble.LockDirectory(o.Dir, o.Pebble.FS)
+	if err == nil {
+		return lock, nil
+	}
+	held := strings.Contains(err.Error(), "current process")
+	if held || errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) && isWritable(o.Dir) {
+		return nil, fmt.Errorf("%w: %s is open in %s: stop it, or use another directory", ErrLocked, o.Dir, holder(o.Dir, held))
+	}
+	return nil, fmt.Errorf("storage: lock %s: %w", o.Dir, err)
+}
+
+// isWritable tells a lock that is held from a directory without permission,
+// which some systems report alike.
+func isWritable(dir string) bool {
+	f, err := os.OpenFile(filepath.Join(dir, "LOCK"), os.O_WRONLY, 0)
+	if err != nil {
+		return false
+	}
+	return f.Close() == nil
+}
+
+// holder names the process that holds the lock of dir.
+func holder(dir string, self bool) string {
+	if self {
+		return fmt.Sprintf("this process (pid %d)", os.Getpid())
+	}
+	if pid := lockHolder(filepath.Join(dir, "LOCK")); pid > 0 {
+		return fmt.Sprintf("the process with pid %d", pid)
+	}
+	return "another process"
+}
+
+// The format file is the first file of a store. It is plain text, so that
+// whoever finds the directory can tell what it is, and which version reads it.
+const formatFile = "HOLDFAST"
+
+// checkFormat reads the format file, or writes it into an empty directory, and
+// returns the number of shards.
+func checkFormat(o Options) (shards int, err error) {
+	fsys := o.Pebble.FS
+	path := fsys.PathJoin(o.Dir, formatFile)
+	f, err := fsys.Open(path)
+	if isNotExist(err) {
+		return createFormat(o)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("storage: %w", err)
+	}
+	text, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return 0, fmt.Errorf("storage: read %s: %w", path, err)
+	}
+	version, shards, err := parseFormat(string(text))
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%w: %s: %v", ErrFormat, path, err)
+	case version != FormatVersion:
+		return 0, fmt.Errorf("%w: %s has format version %d, this program reads version %d: use the program that wrote it, or another directory",
+			ErrFormat, o.Dir, version, FormatVersion)
+	case o.Shards != 0 && o.Shards != shards:
+		return 0, fmt.Errorf("%w: %s was made with %d shards, not %d: the number cannot change", ErrFormat, o.Dir, shards, o.Shards)
+	}
+	return shards, nil
+}
+
+func formatText(shards int) string {
+	return fmt.Sprintf("holdfast store\nformat %d\nshards %d\n", FormatVersion, shards)
+}
+
+func parseFormat(text string) (version, shards int, err error) {
+	lines := strings.Split(text, "\n")
+	if len(lines) < 2 || lines[0] != "holdfast store" {
+		return 0, 0, errors.New("it is not a format file of Holdfast")
+	}
+	for _, line := range lines[1:] {
+		name, value, ok := strings.Cut(line, " ")
+		if !ok {
+			continue
+		}
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 {
+			return 0, 0, fmt.Errorf("line %q is not understood", line)
+		}
+		switch name {
+		case "format":
+			version = n
+		case "shards":
+			shards = n
+		}
+	}
+	if version == FormatVersion && (shards < 1 || shards > MaxShards) {
+		return 0, 0, errors.New("the number of shards is missing")
+	}
+	return version, shards, nil
+}
+
+func createFormat(o Options) (shards int, err error) {
+	fsys := o.Pebble.FS
+	names, err := fsys.List(o.Dir)
+	if err != nil {
+		return 0, fmt.Errorf("storage: %w", err)
+	}
+	for _, name := range names {
+		switch name {
+		case "LOCK", "lost+found", formatFile + ".tmp":
+		default:
+			return 0, fmt.Errorf("%w: %s holds other files (%s): name an empty directory", ErrNotStore, o.Dir, name)
+		}
+	}
+	shards = cmpOr(o.Shards, DefaultShards)
+	return shards, writeDurably(fsys, o.Dir, formatFile, formatText(shards))
+}
+
+// writeDurably makes a file that is whole or absent after a crash.
+func writeDurably(fsys vfs.FS, dir, name, text string) error {
+	tmp := fsys.PathJoin(dir, name+".tmp")
+	f, err := fsys.Create(tmp, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return fmt.Errorf("storage: %w", err)
+	}
+	_, err = f.Write([]byte(text))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = fsys.Rename(tmp, fsys.PathJoin(dir, name))
+	}
+	if err == nil {
+		err = syncDir(fsys, dir)
+	}
+	if err != nil {
+		return fmt.Errorf("storage: write %s: %w", fsys.PathJoin(dir, name), err)
+	}
+	return nil
+}
+
+func syncDir(fsys vfs.FS, dir string) error {
+	if dir == "" {
+		dir = "."
+	}
+	d, err := fsys.OpenDir(dir)
+	if err != nil {
+		return fmt.Errorf("storage: %w", err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("storage: sync %s: %w", dir, err)
+	}
+	return nil
+}
+
+func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,266 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// PebbleOptions shape the Pebble engine.
+type PebbleOptions struct {
+	// FS is the file system. Default: the operating system's.
+	FS vfs.FS
+	// CacheBytes is the size of the block cache. Default: 64 MiB.
+	CacheBytes int64
+	// MemTableBytes is the size a memtable may reach. A larger one stalls
+	// writers less and takes longer to replay after a crash. Default: 64 MiB.
+	MemTableBytes int
+	// Log receives what Pebble reports. Default: nothing.
+	Log *slog.Logger
+	// NoCompactions keeps Pebble from compacting by itself, which makes short
+	// simulations cheap and exact. Limits on the first level are raised with it,
+	// since writers would wait for ever for a compaction that never comes.
+	NoCompactions bool
+	// Lock is the directory's lock, if the caller holds it.
+	Lock *pebble.Lock
+}
+
+// pebbleEngine is Pebble as an Engine.
+type pebbleEngine struct {
+	db  *pebble.DB
+	log *pebbleLog
+}
+
+// OpenPebble opens the Pebble database in dir and makes it if it is absent. A
+// new one is closed and opened once more, because Pebble protects the log of a
+// database against damage only from its second opening on.
+func OpenPebble(dir string, o PebbleOptions) (Engine, error) {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	desc, err := pebble.Peek(dir, o.FS)
+	if err != nil {
+		return nil, wrapPebble("look at "+dir, err)
+	}
+	if !desc.Exists {
+		e, err := openPebble(dir, o)
+		if err != nil {
+			return nil, err
+		}
+		if err := e.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return openPebble(dir, o)
+}
+
+func openPebble(dir string, o PebbleOptions) (e *pebbleEngine, err error) {
+	log := &pebbleLog{log: o.Log}
+	defer recoverFatal(&err)
+	opts := pebbleOptions(o, log)
+	db, err := pebble.Open(dir, opts)
+	if err != nil {
+		return nil, wrapPebble("open "+dir, err)
+	}
+	log.opened.Store(true)
+	return &pebbleEngine{db, log}, nil
+}
+
+func pebbleOptions(o PebbleOptions, log *pebbleLog) *pebble.Options {
+	opts := &pebble.Options{
+		FS:           o.FS,
+		Lock:         o.Lock,
+		Logger:       log,
+		CacheSize:    cmpOr(o.CacheBytes, 64<<20),
+		MemTableSize: uint64(cmpOr(o.MemTableBytes, 64<<20)),
+		// The newest format carries checksums that name damage in the log.
+		FormatMajorVersion: pebble.FormatNewest,
+		// With fewer tables in the first level allowed than the default, a burst
+		// of flushes stalls writers; with many more, reads slow down.
+		L0CompactionThreshold: 4,
+		L0StopWritesThreshold: 24,
+		EventListener:         &pebble.EventListener{BackgroundError: log.background},
+	}
+	if o.NoCompactions {
+		opts.DisableAutomaticCompactions = true
+		opts.L0CompactionThreshold = 1 << 20
+		opts.L0StopWritesThreshold = 1 << 20
+	}
+	for i := range opts.Levels {
+		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	return opts
+}
+
+func cmpOr[T ~int | ~int64](v, otherwise T) T {
+	if v == 0 {
+		return otherwise
+	}
+	return v
+}
+
+func (e *pebbleEngine) Get(key []byte) ([]byte, io.Closer, error) {
+	v, c, err := e.db.Get(key)
+	if err == pebble.ErrNotFound {
+		return nil, nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, nil, wrapPebble("read", err)
+	}
+	return v, c, nil
+}
+
+func (e *pebbleEngine) NewIter(lower, upper []byte) (Iterator, error) {
+	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return nil, wrapPebble("read", err)
+	}
+	return pebbleIter{it}, nil
+}
+
+func (e *pebbleEngine) Apply(repr []byte) (err error) {
+	if err := e.log.failed(); err != nil {
+		return err
+	}
+	defer recoverFatal(&err)
+	b := e.db.NewBatchWithSize(len(repr))
+	// Pebble's batch keeps its buffer in a pool; the copy leaves repr to us.
+	if err := b.SetRepr(append(b.Repr()[:0], repr...)); err != nil {
+		return wrapPebble("encode a batch", err)
+	}
+	if err := e.db.Apply(b, pebble.NoSync); err != nil {
+		return wrapPebble("apply a batch", err)
+	}
+	return b.Close()
+}
+
+// Sync writes a record of no content and waits for it, since an empty batch
+// would not reach the log at all.
+func (e *pebbleEngine) Sync() (err error) {
+	if err := e.log.failed(); err != nil {
+		return err
+	}
+	defer recoverFatal(&err)
+	if err := e.db.LogData(nil, pebble.Sync); err != nil {
+		return wrapPebble("sync", err)
+	}
+	return e.log.failed()
+}
+
+func (e *pebbleEngine) Usage(lower, upper []byte) (uint64, error) {
+	n, err := e.db.EstimateDiskUsage(lower, upper)
+	return n, wrapPebble("estimate size", err)
+}
+
+// Close flushes before it closes, so that the next open replays no log. After a
+// fatal error Pebble's own state cannot be trusted to close: it is left to the
+// end of the process.
+func (e *pebbleEngine) Close() (err error) {
+	if err := e.log.failed(); err != nil {
+		return err
+	}
+	defer recoverFatal(&err)
+	if err := e.db.Flush(); err != nil {
+		return wrapPebble("flush", err)
+	}
+	return wrapPebble("close", e.db.Close())
+}
+
+// DB is the database itself, for benchmarks and for tests of this package.
+func (e *pebbleEngine) DB() *pebble.DB { return e.db }
+
+// pebbleIter translates the errors of an iterator.
+type pebbleIter struct{ *pebble.Iterator }
+
+func (it pebbleIter) Error() error { return wrapPebble("read", it.Iterator.Error()) }
+func (it pebbleIter) Close() error { return wrapPebble("read", it.Iterator.Close()) }
+func (it pebbleIter) ValueAndErr() ([]byte, error) {
+	v, err := it.Iterator.ValueAndErr()
+	return v, wrapPebble("read", err)
+}
+
+// wrapPebble names what was done, and marks damage of the files, which the
+// standard errors.Is does not find in Pebble's errors.
+func wrapPebble(doing string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case pebble.IsCorruptionError(err):
+		return fmt.Errorf("%w: %s: %w", ErrCorrupt, doing, err)
+	default:
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+}
+
+// pebbleLog is Pebble's logger. Pebble calls Fatalf where it cannot go on, and
+// would answer with success for what never became durable if Fatalf returned.
+type pebbleLog struct {
+	log    *slog.Logger
+	opened atomic.Bool
+	dead   atomic.Pointer[fatalLog]
+	// backgroundErrors counts failed flushes and compactions, which Pebble
+	// tries again by itself.
+	backgroundErrors atomic.Uint64
+}
+
+// fatalLog is what Pebble said last.
+type fatalLog struct{ text string }
+
+func (f *fatalLog) Error() string { return f.text }
+
+func (l *pebbleLog) failed() error {
+	if f := l.dead.Load(); f != nil {
+		return f
+	}
+	return nil
+}
+
+func (l *pebbleLog) Infof(string, ...any) {}
+
+func (l *pebbleLog) Errorf(format string, args ...any) {
+	if l.log != nil {
+		l.log.Error("pebble: " + fmt.Sprintf(format, args...))
+	}
+}
+
+// Fatalf marks the engine dead first, and never returns. On the goroutine of a
+// caller it panics, to be turned into an error by recoverFatal; a goroutine of
+// Pebble's own ends.
+func (l *pebbleLog) Fatalf(format string, args ...any) {
+	f := &fatalLog{fmt.Sprintf(format, args...)}
+	l.dead.CompareAndSwap(nil, f)
+	l.Errorf("%s", f.text)
+	if !l.opened.Load() || strings.HasPrefix(format, "pebble: fatal commit error") {
+		panic(f)
+	}
+	runtime.Goexit()
+}
+
+func (l *pebbleLog) background(err error) {
+	l.backgroundErrors.Add(1)
+	l.Errorf("background: %v", err)
+}
+
+// recoverFatal turns the panic of Fatalf into an error.
+func recoverFatal(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case *fatalLog:
+		*err = r
+	default:
+		// Pebble panics with an error where a write to its log fails.
+		e, ok := r.(error)
+		if !ok || errors.As(e, new(runtime.Error)) {
+			panic(r)
+		}
+		*err = e
+	}
+}

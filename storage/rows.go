@@ -1,0 +1,217 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// Object says where the rows of one life of an object are. It is a value; the
+// one who runs the object's turns keeps it.
+type Object struct {
+	ID     ID
+	Shard  int
+	Number Number // 0: the object does not exist
+	Epoch  uint64 // of the store's opening that committed the object's last turn
+}
+
+// ShardOf returns the shard of id in this store.
+func (s *Store) ShardOf(id ID) int { return ShardOf(id, s.shards) }
+
+// Find returns where the object id is; its Number is 0 if it does not exist.
+func (s *Store) Find(id ID) (Object, error) {
+	o := Object{ID: id, Shard: s.ShardOf(id)}
+	v, ok, err := s.get(headerKey(nil, o.Shard, id))
+	if err != nil || !ok {
+		return o, err
+	}
+	h, err := decodeHeader(v)
+	if err != nil {
+		return o, s.fail(err)
+	}
+	o.Number, o.Epoch = h.number, h.epoch
+	return o, nil
+}
+
+// NewNumber returns a number that no life of an object has had.
+func (s *Store) NewNumber() Number {
+	return Number(s.epoch<<32 | uint64(s.numbers.Add(1)))
+}
+
+// For says whose changes b holds, for the probe points of its commit.
+func (b *Batch) For(id ID) { b.id = id }
+
+// SetHeader makes the object exist, with o's number and epoch.
+func (b *Batch) SetHeader(o Object) {
+	b.Set(headerKey(nil, o.Shard, o.ID), appendHeader(nil, header{o.Number, o.Epoch}))
+}
+
+// DropObject removes the object: its header, keys, marks and open-execution
+// mark, and its alarm, whose present due time must be given if it has one.
+func (b *Batch) DropObject(o Object, due *int64) {
+	b.Delete(headerKey(nil, o.Shard, o.ID))
+	b.DeleteRange(rowKey(nil, o.Shard, o.Number, 0), rowKey(nil, o.Shard, o.Number, subEnd))
+	b.Delete(openKey(nil, o.Shard, o.Number))
+	if due != nil {
+		b.Delete(indexKey(nil, o.Shard, *due, o.Number))
+	}
+}
+
+// dataKey is the key of a user's key.
+func dataKey(o Object, key string) []byte {
+	return append(rowKey(make([]byte, 0, 12+len(key)), o.Shard, o.Number, subData), key...)
+}
+
+// Data returns the value of one of the object's keys as b, which may be nil,
+// leaves it.
+func (s *Store) Data(b *Batch, o Object, key string) (value []byte, ok bool, err error) {
+	if o.Number == 0 {
+		return nil, false, s.Err()
+	}
+	return s.read(b, dataKey(o, key))
+}
+
+// SetData sets one of the object's keys.
+func (b *Batch) SetData(o Object, key string, value []byte) { b.Set(dataKey(o, key), value) }
+
+// DeleteData removes one of the object's keys.
+func (b *Batch) DeleteData(o Object, key string) { b.Delete(dataKey(o, key)) }
+
+// DeleteAllData removes all of the object's keys.
+func (b *Batch) DeleteAllData(o Object) {
+	b.DeleteRange(rowKey(nil, o.Shard, o.Number, subData), rowKey(nil, o.Shard, o.Number, subData+1))
+}
+
+// ListData walks the object's keys in [lower, upper), where an empty upper means
+// no bound, as b, which may be nil, leaves them. The keys it yields are the user's.
+func (s *Store) ListData(b *Batch, o Object, lower, upper string, reverse bool) (*Iter, error) {
+	low, high := dataKey(o, lower), rowKey(nil, o.Shard, o.Number, subData+1)
+	if upper != "" {
+		high = dataKey(o, upper)
+	}
+	return s.iter(b, low, high, reverse, len(rowKey(nil, o.Shard, o.Number, subData)))
+}
+
+// PrefixEnd returns the smallest string greater than all that begin with p, or
+// "" if there is none.
+func PrefixEnd(p string) string { return string(after([]byte(p))) }
+
+// HasRows reports whether the object has any key or mark as b leaves it.
+func (s *Store) HasRows(b *Batch, o Object) (bool, error) {
+	it, err := s.iter(b, rowKey(nil, o.Shard, o.Number, subData), rowKey(nil, o.Shard, o.Number, subEnd), false, 0)
+	if err != nil {
+		return false, err
+	}
+	found := it.Next()
+	return found, it.Close()
+}
+
+// Alarm returns the object's alarm row.
+func (s *Store) Alarm(o Object) (row []byte, ok bool, err error) {
+	if o.Number == 0 {
+		return nil, false, s.Err()
+	}
+	return s.get(rowKey(nil, o.Shard, o.Number, subAlarm))
+}
+
+// MoveAlarm replaces the object's alarm: the one due at from, if from is not
+// nil, is gone, and the one due at to, if to is not nil, is stored with row and
+// its entry in the time index with value index. It is the only way to change
+// either, so that each row has exactly one entry and the reverse (A1). Times are
+// nanoseconds since 1970 and positive.
+func (b *Batch) MoveAlarm(o Object, from, to *int64, row, index []byte) {
+	if from != nil && (to == nil || *from != *to) {
+		b.Delete(indexKey(nil, o.Shard, *from, o.Number))
+	}
+	switch {
+	case to != nil:
+		b.Set(rowKey(nil, o.Shard, o.Number, subAlarm), row)
+		b.Set(indexKey(nil, o.Shard, *to, o.Number), index)
+	case from != nil:
+		b.Delete(rowKey(nil, o.Shard, o.Number, subAlarm))
+	}
+}
+
+// IndexEntry is an entry of the alarm index.
+type IndexEntry struct {
+	Due    int64
+	Number Number
+	Value  []byte
+}
+
+// ScanAlarms returns up to limit entries of a shard's alarm index in order of
+// due time and number, from the first after (due, number) on.
+func (s *Store) ScanAlarms(shard int, due int64, number Number, limit int) ([]IndexEntry, error) {
+	_, upper := kindRange(shard, kindIndex)
+	lower := append(indexKey(nil, shard, due, number), 0)
+	it, err := s.iter(nil, lower, upper, false, 3)
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	var out []IndexEntry
+	for len(out) < limit && it.Next() {
+		k := it.Key()
+		if len(k) != 16 {
+			return nil, s.fail(errKey(k))
+		}
+		out = append(out, IndexEntry{
+			Due:    int64(binary.BigEndian.Uint64(k)),
+			Number: Number(binary.BigEndian.Uint64(k[8:])),
+			Value:  it.Value(),
+		})
+	}
+	return out, it.Err()
+}
+
+// SetOpen stores the object's open-execution mark.
+func (b *Batch) SetOpen(o Object, value []byte) { b.Set(openKey(nil, o.Shard, o.Number), value) }
+
+// ClearOpen removes the object's open-execution mark.
+func (b *Batch) ClearOpen(o Object) { b.Delete(openKey(nil, o.Shard, o.Number)) }
+
+// Open returns the object's open-execution mark.
+func (s *Store) Open(o Object) (value []byte, ok bool, err error) {
+	if o.Number == 0 {
+		return nil, false, s.Err()
+	}
+	return s.get(openKey(nil, o.Shard, o.Number))
+}
+
+// OpenMarks calls f with each open-execution mark of the store until f returns
+// an error.
+func (s *Store) OpenMarks(f func(shard int, value []byte) error) error {
+	for shard := range s.shards {
+		err := s.scan(shard, kindOpen, nil, func(_, value []byte) error { return f(shard, value) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errStop ends a scan early without an error.
+var errStop = errors.New("storage: stop")
+
+// scan calls f with each row of one kind in a shard from the key after on, with
+// the key less its shard and kind, until f returns an error. errStop ends it
+// without one.
+func (s *Store) scan(shard int, kind byte, after []byte, f func(key, value []byte) error) error {
+	lower, upper := kindRange(shard, kind)
+	if after != nil {
+		lower = append(append(lower, after...), 0)
+	}
+	it, err := s.iter(nil, lower, upper, false, 3)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for it.Next() {
+		if err := f(it.Key(), it.Value()); err != nil {
+			if err == errStop {
+				return it.Close()
+			}
+			return err
+		}
+	}
+	return it.Close()
+}

@@ -1,0 +1,249 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/holdfast-dev/holdfast/seam"
+)
+
+// Store is an open store. Its methods may be called from any task.
+type Store struct {
+	engine Engine
+	lock   *pebble.Lock // nil for an engine of the caller's
+	seams  seam.Seams
+	shards int
+	space  space
+
+	epoch    uint64
+	previous Previous
+	numbers  atomic.Uint32 // counts the object numbers given out in this epoch
+	seqs     atomic.Uint64 // the last sequence number given out
+
+	pipeline pipeline
+
+	// dead is set once, before anyone can be answered after an error.
+	dead   atomic.Pointer[fatalError]
+	died   chan struct{} // closed when dead is set
+	closed sync.Once
+}
+
+// Previous tells how the process that had the store open before ended.
+type Previous struct {
+	Epoch    uint64    // 0: the store is new
+	Clean    bool      // it closed the store in order
+	OpenedAt time.Time // when it opened the store
+	Crashes  uint64    // how many processes in a row ended without closing, up to and with it
+}
+
+func newStore(o Options, engine Engine, shards int, lock *pebble.Lock) (*Store, error) {
+	s := &Store{engine: engine, lock: lock, seams: o.Seams, shards: shards, died: make(chan struct{})}
+	s.pipeline.init(s, o.MaxUnsyncedBytes)
+	s.space.floor = uint64(max(o.MinFreeBytes, 0))
+	if o.Engine == nil && o.MinFreeBytes >= 0 {
+		if _, err := o.Pebble.FS.GetDiskUsage(o.Dir); err == nil {
+			s.space.free = func() (uint64, error) {
+				u, err := o.Pebble.FS.GetDiskUsage(o.Dir)
+				return u.AvailBytes, err
+			}
+		}
+	}
+	return s, s.beginEpoch()
+}
+
+// metaKey is the key of a row of the store itself.
+func metaKey(name string) []byte { return append(prefix(nil, metaShard, 0), name...) }
+
+// beginEpoch reads how the store was left and makes the number of this opening
+// durable, so that no two openings ever share one.
+func (s *Store) beginEpoch() error {
+	value, ok, err := s.get(metaKey("epoch"))
+	if err != nil {
+		return err
+	}
+	if ok {
+		if s.previous, err = decodeEpoch(value); err != nil {
+			return s.fail(err)
+		}
+	}
+	s.epoch = s.previous.Epoch + 1
+	s.seqs.Store(s.epoch << 32)
+	crashes := uint64(0)
+	if !s.previous.Clean && s.previous.Epoch > 0 {
+		crashes = s.previous.Crashes
+	}
+	return s.writeEpoch(false, crashes+1, s.seams.Clock.Now())
+}
+
+// writeEpoch stores the state of this opening. crashes is what the next opening
+// will read if this one ends without Close.
+func (s *Store) writeEpoch(clean bool, crashes uint64, openedAt time.Time) error {
+	v := []byte{1, 0}
+	if clean {
+		v[1], crashes = 1, 0
+	}
+	v = binary.AppendUvarint(v, s.epoch)
+	v = binary.AppendUvarint(v, crashes)
+	v = binary.AppendVarint(v, openedAt.UnixNano())
+	var b Batch
+	b.Set(metaKey("epoch"), v)
+	t, err := s.Commit(&b)
+	if err != nil {
+		return err
+	}
+	return s.WaitDurable(t)
+}
+
+func decodeEpoch(v []byte) (p Previous, err error) {
+	bad := fmt.Errorf("%w: epoch row %x", ErrCorrupt, v)
+	if len(v) < 2 || v[0] != 1 {
+		return p, bad
+	}
+	p.Clean = v[1] == 1
+	rest := v[2:]
+	var n int
+	if p.Epoch, n = binary.Uvarint(rest); n <= 0 {
+		return p, bad
+	}
+	rest = rest[n:]
+	if p.Crashes, n = binary.Uvarint(rest); n <= 0 {
+		return p, bad
+	}
+	at, n := binary.Varint(rest[n:])
+	if n <= 0 {
+		return p, bad
+	}
+	p.OpenedAt = time.Unix(0, at)
+	return p, nil
+}
+
+// Epoch is the number of this opening of the store: one more than the last, and
+// durable before Open returned.
+func (s *Store) Epoch() uint64 { return s.epoch }
+
+// Previous tells how the opening before this one ended.
+func (s *Store) Previous() Previous { return s.previous }
+
+// Shards is the number of shards of the store, which never changes.
+func (s *Store) Shards() int { return s.shards }
+
+// NextSeq returns a number greater than all that it has returned, also in
+// earlier epochs. Up to 4 billion in an epoch are in order between epochs.
+func (s *Store) NextSeq() uint64 { return s.seqs.Add(1) }
+
+// Err returns the error that ended the store, or nil while it lives.
+func (s *Store) Err() error {
+	if f := s.dead.Load(); f != nil {
+		return f
+	}
+	return nil
+}
+
+// Dead is closed when the store has ended with an error.
+func (s *Store) Dead() <-chan struct{} { return s.died }
+
+// fail ends the store with cause, unless it has ended, and returns the error
+// that ended it.
+func (s *Store) fail(cause error) error {
+	if errors.Is(cause, ErrStorage) {
+		return cause
+	}
+	if s.dead.CompareAndSwap(nil, &fatalError{cause}) {
+		close(s.died)
+		s.pipeline.release()
+	}
+	return s.Err()
+}
+
+// Commit applies b: its changes are visible when Commit returns, at the place in
+// the order of commits that the ticket names, and durable when WaitDurable says
+// so. An error that wraps ErrNoSpace refuses the commit; nothing is changed and
+// the store lives on. After any other error the store is dead, and the commit
+// may or may not have survived.
+func (s *Store) Commit(b *Batch) (Ticket, error) {
+	if err := s.Err(); err != nil {
+		return 0, err
+	}
+	if b.Empty() {
+		return s.Applied(), nil
+	}
+	if err := s.space.admit(b.Len()); err != nil {
+		return 0, err
+	}
+	object := ""
+	if s.seams.Probe != nil && b.id.Class != "" {
+		object = b.id.String()
+	}
+	s.seams.At("commit/before", object)
+	if err := s.engine.Apply(b.Repr()); err != nil {
+		return 0, s.fail(err)
+	}
+	t := s.pipeline.applied(b.Len())
+	s.seams.At("commit/after", object)
+	return t, nil
+}
+
+// get returns a copy of the value of key.
+func (s *Store) get(key []byte) ([]byte, bool, error) {
+	if err := s.Err(); err != nil {
+		return nil, false, err
+	}
+	v, closer, err := s.engine.Get(key)
+	if err == ErrNotFound {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, s.fail(err)
+	}
+	v = slices.Clone(v)
+	if err := closer.Close(); err != nil {
+		return nil, false, s.fail(err)
+	}
+	return v, true, nil
+}
+
+// read returns the value of key as the batch b, which may be nil, leaves it.
+func (s *Store) read(b *Batch, key []byte) ([]byte, bool, error) {
+	if b != nil {
+		if v, deleted, known := b.lookup(key); known {
+			return slices.Clone(v), !deleted, s.Err()
+		}
+	}
+	return s.get(key)
+}
+
+// Close marks the store as closed in order, makes everything durable and
+// releases the directory. Later uses fail with ErrClosed. A dead store only
+// releases what it can and returns the error that ended it.
+func (s *Store) Close() error {
+	err := s.Err()
+	if errors.Is(err, ErrClosed) {
+		return nil
+	}
+	if err == nil {
+		err = s.writeEpoch(true, 0, s.seams.Clock.Now())
+	}
+	return errors.Join(err, s.release(ErrClosed))
+}
+
+// Abandon releases the engine and the directory without marking the store as
+// closed in order: to the next opening it is as if the process had died.
+func (s *Store) Abandon() error { return s.release(ErrClosed) }
+
+func (s *Store) release(cause error) (err error) {
+	s.closed.Do(func() {
+		s.fail(cause)
+		err = s.engine.Close()
+		if s.lock != nil {
+			err = errors.Join(err, s.lock.Close())
+		}
+	})
+	return err
+}

@@ -1,0 +1,57 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors of the verbs of a job.
+var (
+	// ErrNotFound says that there is no such job, or none any more.
+	ErrNotFound = errors.New("jobs: no such job")
+	// ErrIllegalMove is what every *MoveError is.
+	ErrIllegalMove = errors.New("jobs: illegal move")
+	// ErrInvalid wraps what is wrong with an input or a definition.
+	ErrInvalid = errors.New("jobs: invalid")
+)
+
+// Errors of executions.
+var (
+	// ErrStaleExecution says that the execution is not, or no longer, open:
+	// another one has taken its place, or the job has ended.
+	ErrStaleExecution = errors.New("jobs: execution is stale")
+	// ErrTimeout is the cause of a context, and the error of an execution, that
+	// has used up its time.
+	ErrTimeout = errors.New("jobs: execution timed out")
+	// ErrLost is the error of an execution whose process or activation died.
+	ErrLost = errors.New("jobs: execution was lost")
+	// ErrClosing says that no execution can begin, since the host shuts down.
+	ErrClosing = errors.New("jobs: host is shutting down")
+)
+
+// MoveError tells of a move that the status table does not have. The job is as
+// it was. It is an ErrIllegalMove.
+type MoveError struct {
+	From, To Status
+}
+
+func (e *MoveError) Error() string {
+	return fmt.Sprintf("jobs: illegal move from %s to %s", e.From, e.To)
+}
+
+// Is reports whether target is ErrIllegalMove.
+func (e *MoveError) Is(target error) bool { return target == ErrIllegalMove }
+
+// PanicError is the error of an execution whose work panicked.
+type PanicError struct {
+	Value any    // what was passed to panic
+	Stack string // of the goroutine that panicked
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("jobs: work panicked: %v", e.Value) }
+
+// Unwrap returns the panic's value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}

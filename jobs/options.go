@@ -1,0 +1,80 @@
+package jobs
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/recovery"
+)
+
+// Options are the settings of an execution engine. The zero value is fit for
+// production.
+type Options struct {
+	// Retry says how failures are tried again. Zero means not at all.
+	Retry Retry
+	// Timeout ends the context of an execution, with the cause ErrTimeout. Work
+	// that goes on for a further Lease is fenced off, and has failed. Zero
+	// means no limit.
+	Timeout time.Duration
+	// Lease is how long an execution may be without a sign of life. Zero means
+	// 30 seconds.
+	Lease time.Duration
+	// Heartbeat is how often a lease is extended; it must be less than Lease.
+	// Zero means a third of it.
+	Heartbeat time.Duration
+	// StaleThreshold is the age from which an execution of this process whose
+	// work is gone is recovered (R2). Zero means 30 seconds.
+	StaleThreshold time.Duration
+	// RecoveryDelay is the time from the activation that finds a lost execution
+	// to its recovery (R2). Zero means 100 ms.
+	RecoveryDelay time.Duration
+	// MaxRecoveries is how many crashes without a success between a job
+	// survives (R4). Zero means 3, a negative number none.
+	MaxRecoveries int
+	// LossIsFailure makes a lost execution a failed attempt, retried as such
+	// (W5). A shutdown in order never is one.
+	LossIsFailure bool
+	// MergeEnds is how many executions may end in one batch. Zero means 64.
+	MergeEnds int
+	// Quiet leaves out the events of starts and successes.
+	Quiet bool
+}
+
+// WithDefaults returns o with each zero field set to its default.
+func (o Options) WithDefaults() Options {
+	if o.Lease == 0 {
+		o.Lease = 30 * time.Second
+	}
+	if o.Heartbeat == 0 {
+		o.Heartbeat = o.Lease / 3
+	}
+	limits := o.limits().WithDefaults()
+	o.StaleThreshold, o.RecoveryDelay, o.MaxRecoveries = limits.StaleAfter, limits.Delay, limits.MaxAttempts
+	if o.MergeEnds == 0 {
+		o.MergeEnds = 64
+	}
+	return o
+}
+
+// Validate reports the first mistake in o, as an ErrInvalid.
+func (o Options) Validate() error {
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"Timeout", o.Timeout}, {"Lease", o.Lease}, {"Heartbeat", o.Heartbeat},
+		{"StaleThreshold", o.StaleThreshold}, {"RecoveryDelay", o.RecoveryDelay}, {"MergeEnds", time.Duration(o.MergeEnds)},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("%w: %s is negative", ErrInvalid, f.name)
+		}
+	}
+	if d := o.WithDefaults(); d.Heartbeat >= d.Lease {
+		return fmt.Errorf("%w: Heartbeat %s is not less than Lease %s", ErrInvalid, d.Heartbeat, d.Lease)
+	}
+	return o.Retry.Validate()
+}
+
+func (o Options) limits() recovery.Limits {
+	return recovery.Limits{StaleAfter: o.StaleThreshold, Delay: o.RecoveryDelay, MaxAttempts: o.MaxRecoveries}
+}

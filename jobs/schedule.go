@@ -1,0 +1,177 @@
+package jobs
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+)
+
+// Schedule says when a job runs. Make one with Every, Rate or Cron; the zero
+// Schedule has no occurrences, so that the job runs only when it is triggered.
+// A Schedule is a value and safe for concurrent use.
+type Schedule struct {
+	kind   scheduleKind
+	period time.Duration
+	cron   cronTable
+	jitter time.Duration
+	err    error // what was wrong with its making
+}
+
+type scheduleKind uint8
+
+const (
+	manual scheduleKind = iota
+	fixedDelay
+	fixedRate
+	byCron
+)
+
+// Every runs d after the end of the last run (fixed delay). d must be positive.
+func Every(d time.Duration) Schedule { return periodic(fixedDelay, d) }
+
+// Rate runs at whole multiples of d after the start of the job, however long
+// the runs take (fixed rate). d must be positive.
+func Rate(d time.Duration) Schedule { return periodic(fixedRate, d) }
+
+func periodic(kind scheduleKind, d time.Duration) Schedule {
+	s := Schedule{kind: kind, period: d}
+	if d <= 0 {
+		s.err = fmt.Errorf("%w: schedule: period %s is not positive", ErrInvalid, d)
+	}
+	return s
+}
+
+// WithJitter returns s with up to limit added to each occurrence. The addition
+// is a fixed function of the job's id and the occurrence: it never makes a run
+// early, and the same occurrence never happens twice.
+func (s Schedule) WithJitter(limit time.Duration) Schedule {
+	s.jitter = limit
+	if limit < 0 && s.err == nil {
+		s.err = fmt.Errorf("%w: schedule: jitter %s is negative", ErrInvalid, limit)
+	}
+	return s
+}
+
+// Validate reports what is wrong with s, as an ErrInvalid.
+func (s Schedule) Validate() error { return s.err }
+
+// Cursor is how far a job has come in its schedule. Job types store it.
+type Cursor struct {
+	// Anchor is the base of a fixed rate: the start of the job, or its last
+	// trigger.
+	Anchor time.Time `json:"anchor,omitzero"`
+	// Last is the time after which the next occurrence is sought: the end of
+	// the last run for a fixed delay, else the last occurrence that was taken.
+	Last time.Time `json:"last,omitzero"`
+}
+
+// StartCursor is the cursor of a job that starts, or is triggered, at now.
+func StartCursor(now time.Time) Cursor { return Cursor{Anchor: now, Last: now} }
+
+// Next returns the first occurrence after c.Last, without jitter. It is zero if
+// there is none.
+func (s Schedule) Next(c Cursor) time.Time {
+	switch {
+	case s.err != nil:
+		return time.Time{}
+	case s.kind == fixedDelay:
+		return c.Last.Add(s.period)
+	case s.kind == fixedRate:
+		return nextMultiple(c.Anchor, c.Last, s.period)
+	case s.kind == byCron:
+		return s.cron.next(c.Last)
+	}
+	return time.Time{}
+}
+
+// nextMultiple returns the first anchor + k·d, k from 1, after last.
+func nextMultiple(anchor, last time.Time, d time.Duration) time.Time {
+	passed := last.Sub(anchor)
+	if passed < 0 {
+		return anchor.Add(d)
+	}
+	return anchor.Add(passed - passed%d + d)
+}
+
+// Due returns when the job with this id is to run next: the next occurrence and
+// its jitter. It is zero if there is none.
+func (s Schedule) Due(c Cursor, id string) time.Time {
+	at := s.Next(c)
+	if at.IsZero() || s.jitter == 0 {
+		return at
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s@%d", id, at.UnixNano())
+	return at.Add(time.Duration(h.Sum64() % uint64(s.jitter+1)))
+}
+
+// Missed says what becomes of occurrences that passed while the job could not
+// run, because its process was down or its last run took long. A fixed delay
+// has no such occurrences: it is due once, whatever its lateness.
+type Missed uint8
+
+const (
+	RunOnce Missed = iota // one run, at once, for all of them
+	RunEach               // one run for each, one after the other
+	Skip                  // none; the job waits for the next occurrence
+)
+
+// Valid reports whether m is one of the policies.
+func (m Missed) Valid() bool { return m <= Skip }
+
+// skipGrace is how late an occurrence may be before Skip drops it: a minute, or
+// half the way to the next occurrence if that is less.
+const skipGrace = time.Minute
+
+// Take consumes the occurrence that Due has reported as due at now. It returns
+// the moved cursor and, if run, that the job is to run for the scheduled time.
+// One call consumes all that RunOnce and Skip drop.
+func (s Schedule) Take(c Cursor, id string, now time.Time, m Missed) (moved Cursor, scheduled time.Time, run bool) {
+	scheduled, run = s.Next(c), true
+	switch {
+	case s.kind == fixedDelay || m == RunOnce:
+		moved = Cursor{c.Anchor, latest(scheduled, now)}
+	case m == RunEach:
+		moved = Cursor{c.Anchor, scheduled}
+	default:
+		run = now.Sub(s.Due(c, id)) <= s.grace(c, scheduled)
+		moved = Cursor{c.Anchor, latest(scheduled, now)}
+	}
+	return moved, scheduled, run
+}
+
+func (s Schedule) grace(c Cursor, scheduled time.Time) time.Duration {
+	after := s.Next(Cursor{c.Anchor, scheduled})
+	if after.IsZero() {
+		return skipGrace
+	}
+	return min(skipGrace, after.Sub(scheduled)/2)
+}
+
+// Ended returns the cursor after a run that ended at now.
+func (s Schedule) Ended(c Cursor, now time.Time) Cursor {
+	if s.kind == fixedDelay {
+		c.Last = now
+	}
+	return c
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// String describes s, such as "every 5m0s" or "cron 0 0 9 * * * Europe/Paris".
+func (s Schedule) String() string {
+	switch s.kind {
+	case fixedDelay:
+		return "every " + s.period.String()
+	case fixedRate:
+		return "rate " + s.period.String()
+	case byCron:
+		return "cron " + s.cron.spec
+	}
+	return "manual"
+}

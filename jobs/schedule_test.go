@@ -1,0 +1,198 @@
+package jobs
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func at(t *testing.T, s string) time.Time {
+	t.Helper()
+	v, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// Proves C2: what each schedule makes of its cursor.
+func TestScheduleNext(t *testing.T) {
+	hour := time.Hour
+	tests := []struct {
+		name string
+		s    Schedule
+		c    Cursor
+		want string
+	}{
+		{"fixed delay after the end", Every(hour), Cursor{noon, noon.Add(7 * time.Minute)}, "2026-03-01T13:07:00Z"},
+		{"fixed rate after the start", Rate(hour), StartCursor(noon), "2026-03-01T13:00:00Z"},
+		{"fixed rate keeps its anchor", Rate(hour), Cursor{noon, noon.Add(150 * time.Minute)}, "2026-03-01T15:00:00Z"},
+		{"fixed rate on a multiple", Rate(hour), Cursor{noon, noon.Add(2 * hour)}, "2026-03-01T15:00:00Z"},
+		{"cron with seconds", Cron("30 */5 * * * *", ""), StartCursor(noon), "2026-03-01T12:00:30Z"},
+		{"cron of five fields", Cron("*/5 * * * *", ""), StartCursor(noon), "2026-03-01T12:05:00Z"},
+		{"cron in a zone", Cron("0 0 9 * * *", "Europe/Paris"), StartCursor(noon), "2026-03-02T08:00:00Z"},
+		{"cron in the same zone in summer", Cron("0 0 9 * * *", "Europe/Paris"), StartCursor(noon.AddDate(0, 3, 0)), "2026-06-02T07:00:00Z"},
+		{"cron at a skipped hour", Cron("0 30 2 * * *", "America/New_York"),
+			StartCursor(time.Date(2026, 3, 8, 5, 0, 0, 0, time.UTC)), "2026-03-08T07:30:00Z"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.s.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := tt.s.Next(tt.c), at(t, tt.want); !got.Equal(want) {
+				t.Errorf("%s after %s: got %s, want %s", tt.s, tt.c.Last, got, want)
+			}
+		})
+	}
+	if got := (Schedule{}).Next(StartCursor(noon)); !got.IsZero() {
+		t.Errorf("the zero schedule has an occurrence at %s", got)
+	}
+}
+
+// Proves C2: missed ticks run once, each, or not at all.
+func TestScheduleMissed(t *testing.T) {
+	const id = "ticker/a"
+	c := StartCursor(noon)
+	now := noon.Add(5*time.Hour + 20*time.Minute) // down for five ticks and twenty minutes
+	t.Run("once", func(t *testing.T) {
+		moved, scheduled, run := Rate(time.Hour).Take(c, id, now, RunOnce)
+		if !run || !scheduled.Equal(noon.Add(time.Hour)) {
+			t.Errorf("run %v for %s, want a run for the first missed tick", run, scheduled)
+		}
+		if next := Rate(time.Hour).Next(moved); !next.Equal(noon.Add(6 * time.Hour)) {
+			t.Errorf("next at %s, want the first tick to come", next)
+		}
+	})
+	t.Run("each", func(t *testing.T) {
+		var ticks []time.Time
+		for c := c; !Rate(time.Hour).Due(c, id).After(now); {
+			moved, scheduled, run := Rate(time.Hour).Take(c, id, now, RunEach)
+			if !run {
+				t.Fatal("a tick was dropped")
+			}
+			ticks, c = append(ticks, scheduled), moved
+		}
+		if len(ticks) != 5 || !ticks[4].Equal(noon.Add(5*time.Hour)) {
+			t.Errorf("ticks %v, want five", ticks)
+		}
+	})
+	t.Run("skip", func(t *testing.T) {
+		moved, _, run := Rate(time.Hour).Take(c, id, now, Skip)
+		if run {
+			t.Error("a missed tick ran")
+		}
+		if next := Rate(time.Hour).Next(moved); !next.Equal(noon.Add(6 * time.Hour)) {
+			t.Errorf("next at %s, want the first tick to come", next)
+		}
+		if _, _, run := Rate(time.Hour).Take(c, id, noon.Add(time.Hour+time.Second), Skip); !run {
+			t.Error("a tick one second late was dropped")
+		}
+	})
+	t.Run("a fixed delay misses nothing", func(t *testing.T) {
+		if _, _, run := Every(time.Hour).Take(c, id, now, Skip); !run {
+			t.Error("an overdue fixed delay was dropped")
+		}
+	})
+}
+
+// Proves C2: every mistake in a schedule is an error that says so.
+func TestScheduleMistakes(t *testing.T) {
+	for _, s := range []Schedule{
+		Every(0), Rate(-time.Second), Every(time.Hour).WithJitter(-1),
+		Cron("", ""), Cron("61 * * * * *", ""), Cron("* * *", ""), Cron("0 0 9 * * *", "Mars/Olympus"),
+		Cron("@every 5s", ""), Cron("TZ=UTC 0 0 9 * * *", ""), Cron("0 0 0 30 2 *", ""),
+	} {
+		if err := s.Validate(); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: got %v, want ErrInvalid", s, err)
+		}
+		if got := s.Next(StartCursor(noon)); !got.IsZero() {
+			t.Errorf("%s: has an occurrence at %s", s, got)
+		}
+	}
+}
+
+var zones = []string{"", "Europe/Paris", "America/New_York", "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Kolkata"}
+
+func drawSchedule(t *rapid.T) Schedule {
+	period := func() time.Duration {
+		return time.Duration(rapid.Int64Range(1, int64(48*time.Hour)).Draw(t, "period"))
+	}
+	var s Schedule
+	switch rapid.IntRange(0, 2).Draw(t, "kind") {
+	case 0:
+		s = Every(period())
+	case 1:
+		s = Rate(period())
+	default:
+		s = Cron(rapid.SampledFrom([]string{
+			"0 30 2 * * *", "0 0 0 * * *", "*/7 * * * * *", "0 15 1-3 * * *", "0 */20 * * * *", "0 30 1 * * 0", "0 0 12 L * *", "59 59 23 31 12 *",
+		}).Draw(t, "expr"), rapid.SampledFrom(zones).Draw(t, "zone"))
+	}
+	if rapid.Bool().Draw(t, "jittered") {
+		s = s.WithJitter(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "jitter")))
+	}
+	return s
+}
+
+// Proves C2: occurrences move forward only, jitter only adds, and after a stop
+// of any length one take brings RunOnce and Skip back to the present: no burst.
+func TestScheduleProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSchedule(t)
+		start := time.Unix(rapid.Int64Range(1_600_000_000, 1_900_000_000).Draw(t, "start"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")).UTC()
+		m := Missed(rapid.IntRange(0, 2).Draw(t, "missed"))
+		c, now := StartCursor(start), start
+		var last time.Time
+		for range 20 {
+			occurrence, due := s.Next(c), s.Due(c, "id")
+			if !occurrence.After(c.Last) {
+				t.Fatalf("%s: occurrence %s is not after %s", s, occurrence, c.Last)
+			}
+			if due.Before(occurrence) || due.Sub(occurrence) > s.jitter {
+				t.Fatalf("%s: due %s for %s", s, due, occurrence)
+			}
+			now = latest(now, due).Add(time.Duration(rapid.Int64Range(0, int64(72*time.Hour)).Draw(t, "late")))
+			moved, scheduled, _ := s.Take(c, "id", now, m)
+			if !scheduled.After(last) {
+				t.Fatalf("%s: scheduled %s twice", s, scheduled)
+			}
+			last, c = scheduled, s.Ended(moved, now)
+			if next := s.Next(c); m != RunEach && !next.After(now) {
+				t.Fatalf("%s: after a take at %s the next is %s", s, now, next)
+			}
+		}
+	})
+}
+
+// Proves C2: across the change to and from summer time a daily job runs once
+// each day, and an hourly one each hour.
+func TestCronAcrossDST(t *testing.T) {
+	for _, zone := range zones {
+		daily, hourly := Cron("0 30 1 * * *", zone), Cron("0 0 * * * *", zone)
+		loc, err := time.LoadLocation(zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		day := time.Date(2026, 1, 1, 12, 0, 0, 0, loc)
+		for range 400 {
+			next := daily.Next(StartCursor(day))
+			if d := next.Sub(day); d < 10*time.Hour || d > 16*time.Hour {
+				t.Fatalf("%q: the run after %s is at %s", zone, day, next)
+			}
+			day = day.AddDate(0, 0, 1)
+		}
+		c := StartCursor(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		for range 24 * 400 {
+			next := hourly.Next(c)
+			if d := next.Sub(c.Last); d > 90*time.Minute {
+				t.Fatalf("%q: no run from %s to %s", zone, c.Last, next)
+			}
+			c.Last = next
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package recovery
+
+import "time"
+
+// Limits are the settings of Check. The zero value of each means its default.
+type Limits struct {
+	// StaleAfter is the age from which an execution of this open whose work is
+	// not alive is lost. Zero means 30 seconds.
+	StaleAfter time.Duration
+	// Delay is the time between the wake-up that finds a lost execution and its
+	// recovery. Zero means 100 ms.
+	Delay time.Duration
+	// MaxAttempts is how many crashes in a row are recovered from. Zero means
+	// 3, a negative number none.
+	MaxAttempts int
+}
+
+// WithDefaults returns l with each zero field set to its default.
+func (l Limits) WithDefaults() Limits {
+	if l.StaleAfter == 0 {
+		l.StaleAfter = 30 * time.Second
+	}
+	if l.Delay == 0 {
+		l.Delay = 100 * time.Millisecond
+	}
+	if l.MaxAttempts == 0 {
+		l.MaxAttempts = 3
+	}
+	return l
+}
+
+// Snapshot is what Check must know of a job, or of one of its executions.
+type Snapshot struct {
+	Now   time.Time
+	Epoch uint64 // number of this open of the store
+
+	// Of an open execution.
+	Open       bool
+	OpenEpoch  uint64    // number of the open that began it
+	Since      time.Time // when it began
+	Until      time.Time // if not zero, it belongs to an outside holder till then, whatever the epoch
+	Alive      bool      // its work runs in this activation
+	Free       bool      // it was cut off by an orderly shutdown, which costs no attempt
+	Recoveries int       // crashes recovered from since the last success
+
+	// Of a job without one.
+	Due      time.Time // earliest time at which its state has something to do; zero: idle by design
+	HasAlarm bool
+}
+
+// Verb is what Check asks for.
+type Verb string
+
+const (
+	Nothing Verb = "nothing" // all is as it should be
+	Arm     Verb = "arm"     // no alarm is set: set it to Action.At
+	Rerun   Verb = "re-run"  // the execution is lost: at Action.At, run it again
+	Fail    Verb = "fail"    // the execution is lost once too often: at Action.At, fail it
+)
+
+// Cause is why Check asks for anything.
+type Cause string
+
+const (
+	CauseNone     Cause = ""
+	CauseCrash    Cause = "crash"    // the process that ran it died
+	CauseShutdown Cause = "shutdown" // an orderly shutdown cut it off
+	CauseStale    Cause = "stale"    // its work is gone, though its process lives
+	CauseLease    Cause = "lease"    // its outside holder did not renew it
+	CauseOrphan   Cause = "orphan"   // something to do and no alarm
+)
+
+// Action is what is to be done about a job, at a time.
+type Action struct {
+	Verb  Verb
+	At    time.Time // never before Snapshot.Now, but for Arm
+	Cause Cause
+}
+
+// Check says what to do about a job at a wake-up (R2 to R5). It is a pure
+// function of its arguments and takes constant time.
+func Check(s Snapshot, l Limits) Action {
+	if !s.Open {
+		return checkIdle(s)
+	}
+	l = l.WithDefaults()
+	at, cause := lostAt(s, l)
+	if cause == CauseNone {
+		return Action{Verb: Nothing}
+	}
+	if cause != CauseShutdown && s.Recoveries >= l.MaxAttempts {
+		return Action{Verb: Fail, At: at, Cause: cause}
+	}
+	return Action{Verb: Rerun, At: at, Cause: cause}
+}
+
+// checkIdle arms a job that has something to do and nothing to wake it (R3).
+// An alarm that is set is never moved.
+func checkIdle(s Snapshot) Action {
+	if s.Due.IsZero() || s.HasAlarm {
+		return Action{Verb: Nothing}
+	}
+	return Action{Verb: Arm, At: s.Due, Cause: CauseOrphan}
+}
+
+// lostAt returns when an open execution is to be taken for lost, and why.
+func lostAt(s Snapshot, l Limits) (time.Time, Cause) {
+	switch {
+	case s.Alive:
+		return time.Time{}, CauseNone
+	case !s.Until.IsZero():
+		return later(s.Until, s.Now), CauseLease
+	case s.OpenEpoch != s.Epoch && s.Free:
+		return s.Now.Add(l.Delay), CauseShutdown
+	case s.OpenEpoch != s.Epoch:
+		return s.Now.Add(l.Delay), CauseCrash
+	default:
+		return later(s.Since.Add(l.StaleAfter), s.Now), CauseStale
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -3,12 +3,10 @@ package storage
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -96,7 +94,7 @@ func Open(o Options) (*Store, error) {
 }
 
 func openLocked(o Options, lock *pebble.Lock) (*Store, error) {
-	shards, err := checkFormat(o)
+	format, err := readFormat(o)
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +102,15 @@ func openLocked(o Options, lock *pebble.Lock) (*Store, error) {
 		return nil, err
 	}
 	p := o.Pebble
-	p.Lock = lock
+	p.Lock, p.mustExist = lock, format.complete
 	engine, err := OpenPebble(o.Dir, p)
 	if err != nil {
 		return nil, fmt.Errorf("storage: %s: %w", o.Dir, err)
 	}
-	s, err := newStore(o, engine, shards, lock)
+	s, err := newStore(o, engine, format.shards, lock)
+	if err == nil && !format.complete {
+		err = completeFormat(o)
+	}
 	if err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
@@ -166,110 +167,6 @@ func holder(dir string, self bool) string {
 		return fmt.Sprintf("the process with pid %d", pid)
 	}
 	return "another process"
-}
-
-// The format file is the first file of a store. It is plain text, so that
-// whoever finds the directory can tell what it is, and which version reads it.
-const formatFile = "HOLDFAST"
-
-// checkFormat reads the format file, or writes it into an empty directory, and
-// returns the number of shards.
-func checkFormat(o Options) (shards int, err error) {
-	fsys := o.Pebble.FS
-	path := fsys.PathJoin(o.Dir, formatFile)
-	f, err := fsys.Open(path)
-	if isNotExist(err) {
-		return createFormat(o)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("storage: %w", err)
-	}
-	text, err := io.ReadAll(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return 0, fmt.Errorf("storage: read %s: %w", path, err)
-	}
-	version, shards, err := parseFormat(string(text))
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("%w: %s: %v", ErrFormat, path, err)
-	case version != FormatVersion:
-		return 0, fmt.Errorf("%w: %s has format version %d, this program reads version %d: use the program that wrote it, or another directory",
-			ErrFormat, o.Dir, version, FormatVersion)
-	case o.Shards != 0 && o.Shards != shards:
-		return 0, fmt.Errorf("%w: %s was made with %d shards, not %d: the number cannot change", ErrFormat, o.Dir, shards, o.Shards)
-	}
-	return shards, nil
-}
-
-func formatText(shards int) string {
-	return fmt.Sprintf("holdfast store\nformat %d\nshards %d\n", FormatVersion, shards)
-}
-
-func parseFormat(text string) (version, shards int, err error) {
-	lines := strings.Split(text, "\n")
-	if len(lines) < 2 || lines[0] != "holdfast store" {
-		return 0, 0, errors.New("it is not a format file of Holdfast")
-	}
-	for _, line := range lines[1:] {
-		name, value, ok := strings.Cut(line, " ")
-		if !ok {
-			continue
-		}
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 {
-			return 0, 0, fmt.Errorf("line %q is not understood", line)
-		}
-		switch name {
-		case "format":
-			version = n
-		case "shards":
-			shards = n
-		}
-	}
-	if version == FormatVersion && (shards < 1 || shards > MaxShards) {
-		return 0, 0, errors.New("the number of shards is missing")
-	}
-	return version, shards, nil
-}
-
-func createFormat(o Options) (shards int, err error) {
-	fsys := o.Pebble.FS
-	names, err := fsys.List(o.Dir)
-	if err != nil {
-		return 0, fmt.Errorf("storage: %w", err)
-	}
-	for _, name := range names {
-		switch name {
-		case "LOCK", "lost+found", formatFile + ".tmp":
-		default:
-			return 0, fmt.Errorf("%w: %s holds other files (%s): name an empty directory", ErrNotStore, o.Dir, name)
-		}
-	}
-	shards = cmpOr(o.Shards, DefaultShards)
-	return shards, writeDurably(fsys, o.Dir, formatFile, formatText(shards))
-}
-
-// writeDurably makes a file that is whole or absent after a crash.
-func writeDurably(fsys vfs.FS, dir, name, text string) error {
-	tmp := fsys.PathJoin(dir, name+".tmp")
-	f, err := fsys.Create(tmp, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return fmt.Errorf("storage: %w", err)
-	}
-	_, err = f.Write([]byte(text))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = fsys.Rename(tmp, fsys.PathJoin(dir, name))
-	}
-	if err == nil {
-		err = syncDir(fsys, dir)
-	}
-	if err != nil {
-		return fmt.Errorf("storage: write %s: %w", fsys.PathJoin(dir, name), err)
-	}
-	return nil
 }
 
 func syncDir(fsys vfs.FS, dir string) error {

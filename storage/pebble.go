@@ -31,6 +31,8 @@ type PebbleOptions struct {
 	NoCompactions bool
 	// Lock is the directory's lock, if the caller holds it.
 	Lock *pebble.Lock
+
+	mustExist bool // the database has been made before
 }
 
 // pebbleEngine is Pebble as an Engine.
@@ -51,6 +53,9 @@ func OpenPebble(dir string, o PebbleOptions) (Engine, error) {
 		return nil, wrapPebble("look at "+dir, err)
 	}
 	if !desc.Exists {
+		if o.mustExist {
+			return nil, fmt.Errorf("%w: the database is missing", ErrCorrupt)
+		}
 		e, err := openPebble(dir, o)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,300 @@
+package storage
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// A batch over a store reads like a map: its own changes first, then what the
+// store holds, also after rollbacks, in both directions and over any bounds.
+func TestBatchReadsLikeMap(t *testing.T) {
+	s := memStore(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		m := newBatchModel(t, s)
+		rt.Repeat(rapid.StateMachineActions(m))
+	})
+}
+
+// batchModel is a batch on one object, beside what its reads must return.
+type batchModel struct {
+	t      testing.TB
+	store  *Store
+	object Object
+
+	batch  Batch
+	stored map[string]string // what is committed
+	seen   map[string]string // what reads through the batch return
+
+	savepoints []savedModel
+}
+
+type savedModel struct {
+	place Savepoint
+	seen  map[string]string
+}
+
+func newBatchModel(t testing.TB, s *Store) *batchModel {
+	o := newObject(t, s, "model", fmt.Sprint("object ", s.NextSeq()))
+	return &batchModel{t: t, store: s, object: o, stored: map[string]string{}, seen: map[string]string{}}
+}
+
+// keys are few and lie close together, so that changes meet.
+var keys = rapid.SampledFrom([]string{"", "\x00", "a", "a\x00", "ab", "abc", "b", "ba", "z", "\xfe\xff", "\xff", "\xff\xff"})
+
+func (m *batchModel) Set(rt *rapid.T) {
+	key := keys.Draw(rt, "key")
+	value := rapid.SampledFrom([]string{"", "1", "22", strings.Repeat("long", 200)}).Draw(rt, "value")
+	m.batch.SetData(m.object, key, []byte(value))
+	m.seen[key] = value
+}
+
+func (m *batchModel) Delete(rt *rapid.T) {
+	key := keys.Draw(rt, "key")
+	m.batch.DeleteData(m.object, key)
+	delete(m.seen, key)
+}
+
+func (m *batchModel) DeleteRange(rt *rapid.T) {
+	lower, upper := keys.Draw(rt, "lower"), keys.Draw(rt, "upper")
+	if lower >= upper {
+		return
+	}
+	m.batch.DeleteRange(dataKey(m.object, lower), dataKey(m.object, upper))
+	maps.DeleteFunc(m.seen, func(k, _ string) bool { return lower <= k && k < upper })
+}
+
+func (m *batchModel) DeleteAll(rt *rapid.T) {
+	m.batch.DeleteAllData(m.object)
+	clear(m.seen)
+}
+
+func (m *batchModel) Save(rt *rapid.T) {
+	m.savepoints = append(m.savepoints, savedModel{m.batch.Savepoint(), maps.Clone(m.seen)})
+}
+
+func (m *batchModel) Rollback(rt *rapid.T) {
+	if len(m.savepoints) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(m.savepoints)-1).Draw(rt, "savepoint")
+	m.batch.Rollback(m.savepoints[i].place)
+	m.seen = m.savepoints[i].seen
+	m.savepoints = m.savepoints[:i]
+}
+
+// Commit applies the batch, after which the store alone must read like the map.
+func (m *batchModel) Commit(rt *rapid.T) {
+	if _, err := m.store.Commit(&m.batch); err != nil {
+		rt.Fatal(err)
+	}
+	m.batch.Reset()
+	m.savepoints = nil
+	m.stored = maps.Clone(m.seen)
+}
+
+func (m *batchModel) Get(rt *rapid.T) {
+	key := keys.Draw(rt, "key")
+	v, ok, err := m.store.Data(&m.batch, m.object, key)
+	want, wantOK := m.seen[key]
+	if err != nil || ok != wantOK || string(v) != want {
+		rt.Fatalf("Data(%q) = %q, %v, %v; want %q, %v", key, v, ok, err, want, wantOK)
+	}
+}
+
+func (m *batchModel) List(rt *rapid.T) {
+	lower, upper := keys.Draw(rt, "lower"), keys.Draw(rt, "upper")
+	reverse := rapid.Bool().Draw(rt, "reverse")
+	got := list(rt, m.store, &m.batch, m.object, lower, upper, reverse)
+	if diff := cmp.Diff(between(m.seen, lower, upper, reverse), got); diff != "" {
+		rt.Fatalf("list [%q, %q) reverse=%v (-want +got):\n%s", lower, upper, reverse, diff)
+	}
+}
+
+// The empty name is rapid's: it runs after each action.
+func (m *batchModel) Check(rt *rapid.T) {
+	if got := list(rt, m.store, nil, m.object, "", "", false); !slices.Equal(got, between(m.stored, "", "", false)) {
+		rt.Fatalf("the store holds %q before the commit, want %q", got, m.stored)
+	}
+	has, err := m.store.HasRows(&m.batch, m.object)
+	if err != nil || has != (len(m.seen) > 0) {
+		rt.Fatalf("HasRows = %v, %v with %d keys", has, err, len(m.seen))
+	}
+}
+
+// list returns what ListData yields, as key=value.
+func list(t rapid.TB, s *Store, b *Batch, o Object, lower, upper string, reverse bool) []string {
+	it, err := s.ListData(b, o, lower, upper, reverse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for it.Next() {
+		out = append(out, string(it.Key())+"="+string(it.Value()))
+	}
+	if err := it.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// between is what list must return of m.
+func between(m map[string]string, lower, upper string, reverse bool) []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if lower <= k && (upper == "" || k < upper) {
+			out = append(out, k+"="+m[k])
+		}
+	}
+	if reverse {
+		slices.Reverse(out)
+	}
+	return out
+}
+
+// An iterator shows the moment it was made, whatever is written meanwhile.
+// Proves S4's snapshot.
+func TestIterShowsItsMoment(t *testing.T) {
+	s := memStore(t)
+	o := newObject(t, s, "c", "n")
+	commit(t, s, func(b *Batch) { b.SetData(o, "a", []byte("1")); b.SetData(o, "c", []byte("3")) })
+
+	var b Batch
+	b.SetData(o, "b", []byte("2"))
+	it, err := s.ListData(&b, o, "", "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+
+	b.SetData(o, "b", []byte("later"))
+	b.SetData(o, "bb", []byte("later"))
+	b.DeleteAllData(o)
+	commit(t, s, func(b *Batch) { b.SetData(o, "c", []byte("later")); b.SetData(o, "d", []byte("later")) })
+	var got []string
+	for it.Next() {
+		got = append(got, string(it.Key())+string(it.Value()))
+	}
+	if want := []string{"a1", "b2", "c3"}; !slices.Equal(got, want) || it.Err() != nil {
+		t.Errorf("got %q, %v; want %q", got, it.Err(), want)
+	}
+}
+
+// What a read returns stays as it was when the batch is changed afterwards.
+func TestReadsAreCopies(t *testing.T) {
+	s := memStore(t)
+	o := newObject(t, s, "c", "n")
+	var b Batch
+	b.SetData(o, "k", []byte("first"))
+	v, _, err := s.Data(&b, o, "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Reset()
+	b.SetData(o, "k", []byte("other"))
+	if string(v) != "first" {
+		t.Errorf("the value became %q", v)
+	}
+}
+
+func TestResetKeepsNoChange(t *testing.T) {
+	s := memStore(t)
+	o := newObject(t, s, "c", "n")
+	for _, size := range []int{1, 100 << 10} { // below and above what Reset keeps
+		var b Batch
+		b.For(o.ID)
+		b.SetData(o, "k", make([]byte, size))
+		if _, ok, _ := s.Data(&b, o, "k"); !ok {
+			t.Fatal("the batch does not read its own write")
+		}
+		b.Reset()
+		if _, ok, _ := s.Data(&b, o, "k"); ok || !b.Empty() || b.Len() != 0 || b.id != (ID{}) {
+			t.Errorf("after Reset of %d bytes: key %v, empty %v, %d bytes, id %v", size, ok, b.Empty(), b.Len(), b.id)
+		}
+	}
+}
+
+// The same calls give the same bytes, and ReadBatch reads them back.
+func TestReadBatchReadsWhatBatchWrites(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		raw := rapid.SliceOfN(rapid.Byte(), 0, 300)
+		var b, again Batch
+		var want []Record
+		for range rapid.IntRange(0, 8).Draw(rt, "records") {
+			key, second := raw.Draw(rt, "key"), raw.Draw(rt, "second")
+			switch rapid.IntRange(0, 2).Draw(rt, "kind") {
+			case 0:
+				b.Set(key, second)
+				again.Set(key, second)
+				want = append(want, Record{Key: key, Value: second})
+			case 1:
+				b.Delete(key)
+				again.Delete(key)
+				want = append(want, Record{Key: key, Deleted: true})
+			case 2:
+				b.DeleteRange(key, second)
+				again.DeleteRange(key, second)
+				want = append(want, Record{Key: key, Upper: second, Deleted: true})
+			}
+		}
+		if !bytes.Equal(b.Repr(), again.Repr()) {
+			rt.Fatal("the same calls gave different bytes")
+		}
+		var got []Record
+		if err := ReadBatch(b.Repr(), func(r Record) { got = append(got, r) }); err != nil {
+			rt.Fatal(err)
+		}
+		if !slices.EqualFunc(got, want, sameRecord) {
+			rt.Fatalf("read %v, wrote %v", got, want)
+		}
+	})
+}
+
+func sameRecord(x, y Record) bool {
+	return bytes.Equal(x.Key, y.Key) && bytes.Equal(x.Value, y.Value) && bytes.Equal(x.Upper, y.Upper) && x.Deleted == y.Deleted
+}
+
+// ReadBatch refuses or reads any bytes, and reads only what Batch would write.
+func FuzzReadBatch(f *testing.F) {
+	var b Batch
+	f.Add(slices.Clone(b.Repr()))
+	b.Set([]byte("key"), []byte("value"))
+	b.Delete([]byte("key"))
+	b.DeleteRange([]byte("a"), []byte("b"))
+	f.Add(slices.Clone(b.Repr()))
+	f.Add(b.Repr()[:b.Len()-1])
+	f.Add(append(slices.Clone(b.Repr()), 0))
+	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff"))
+	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
+	f.Fuzz(func(t *testing.T, repr []byte) {
+		var b Batch
+		records := 0
+		err := ReadBatch(repr, func(r Record) {
+			records++
+			switch {
+			case !r.Deleted:
+				b.Set(r.Key, r.Value)
+			case r.Upper != nil:
+				b.DeleteRange(r.Key, r.Upper)
+			default:
+				b.Delete(r.Key)
+			}
+		})
+		if records > len(repr) {
+			t.Fatalf("%d records in %d bytes", records, len(repr))
+		}
+		if err != nil {
+			return
+		}
+		again := 0
+		if err := ReadBatch(b.Repr(), func(Record) { again++ }); err != nil || again != records {
+			t.Fatalf("written again: %d records of %d, %v", again, records, err)
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package storage
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestHeaderRoundTrip(t *testing.T) {
+	for _, h := range []header{{}, {1, 1}, {1<<32 | 7, 3}, {math.MaxUint64, math.MaxUint64}} {
+		if got, err := decodeHeader(appendHeader(nil, h)); err != nil || got != h {
+			t.Errorf("%v reads as %v, %v", h, got, err)
+		}
+	}
+}
+
+func FuzzDecodeHeader(f *testing.F) {
+	f.Add(appendHeader(nil, header{1<<32 | 7, 3}))
+	f.Add([]byte{})
+	f.Add([]byte{headerVersion})
+	f.Add([]byte{headerVersion, 0xff})
+	f.Add(append([]byte{headerVersion}, slices.Repeat([]byte{0xff}, 11)...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := decodeHeader(b)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%x: %v is not ErrCorrupt", b, err)
+			}
+			return
+		}
+		if again, err := decodeHeader(appendHeader(nil, h)); err != nil || again != h {
+			t.Fatalf("%v reads as %v, %v", h, again, err)
+		}
+	})
+}
+
+func FuzzDecodeEpoch(f *testing.F) {
+	f.Add([]byte{1, 1, 7, 0, 0})
+	f.Add([]byte{1, 0, 0xff})
+	f.Add([]byte{2, 0, 1, 1, 1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if _, err := decodeEpoch(b); err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%x: %v is not ErrCorrupt", b, err)
+		}
+	})
+}
+
+func TestDecodeEpoch(t *testing.T) {
+	got, err := decodeEpoch([]byte{1, 0, 9, 2, 20})
+	want := Previous{Epoch: 9, Crashes: 2, OpenedAt: time.Unix(0, 10)}
+	if err != nil || got != want {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+	for _, bad := range []string{"", "\x01", "\x02\x00\x01\x01\x01", "\x01\x00", "\x01\x00\x01", "\x01\x00\x01\x01", "\x01\x00\xff\xff"} {
+		if _, err := decodeEpoch([]byte(bad)); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestFormatRoundTrip(t *testing.T) {
+	for _, n := range []int{1, 64, MaxShards} {
+		version, shards, err := parseFormat(formatText(n))
+		if err != nil || version != FormatVersion || shards != n {
+			t.Errorf("%d shards read as version %d, %d shards, %v", n, version, shards, err)
+		}
+	}
+}
+
+func TestFormatRefusesOtherText(t *testing.T) {
+	good := formatText(64)
+	for _, text := range []string{
+		"", "holdfast store", "other store\nformat 1\nshards 64\n", "holdfast store\nformat x\n", "holdfast store\nformat 1\n",
+		strings.Replace(good, "shards 64", "shards 0", 1), strings.Replace(good, "shards 64", "shards -1", 1),
+		strings.Replace(good, "shards 64", "shards 5000", 1), strings.Replace(good, "shards 64", "shards 99999999999999999999", 1),
+		good[:len(good)/2],
+	} {
+		if _, _, err := parseFormat(text); err == nil {
+			t.Errorf("%q is accepted", text)
+		} else if strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: the error has several lines: %v", text, err)
+		}
+	}
+}
+
+// No single flipped bit of the format file is taken for another store, whose
+// shards would hide the objects of this one. Proves S9's "never returned as data".
+func TestFormatNoticesFlippedBits(t *testing.T) {
+	good := []byte(formatText(64))
+	for i := range len(good) * 8 {
+		text := slices.Clone(good)
+		text[i/8] ^= 1 << (i % 8)
+		if version, shards, err := parseFormat(string(text)); err == nil && version == FormatVersion {
+			t.Errorf("bit %d: %q reads as %d shards", i, text, shards)
+		}
+	}
+}
+
+func FuzzParseFormat(f *testing.F) {
+	f.Add(formatText(64))
+	f.Add("holdfast store\nformat 2\nshards 64\nmore 1\n")
+	f.Add("holdfast store\n")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, text string) {
+		version, shards, err := parseFormat(text)
+		if err == nil && version == FormatVersion && (shards < 1 || shards > MaxShards) {
+			t.Fatalf("%q: %d shards", text, shards)
+		}
+	})
+}

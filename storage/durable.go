@@ -156,3 +156,9 @@ func (p *pipeline) release() {
 	clear(p.waiters)
 	p.waiters = p.waiters[:0]
 }
+
+// Pending is how many commits are applied and not yet known to be durable.
+func (s *Store) Pending() uint64 {
+	durable := s.pipeline.durable.Load()
+	return s.pipeline.last.Load() - min(durable, s.pipeline.last.Load())
+}

@@ -1,0 +1,309 @@
+package object
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+var errDeleted = errors.New("deleted")
+
+// check begins a look from outside.
+func (h *Host) check(ctx context.Context, id storage.ID) error {
+	if err := id.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrBadName, err)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return named(id, err)
+	}
+	return h.storageError(id, h.store.Err())
+}
+
+// ObjectInfo is an object as Objects lists it.
+type ObjectInfo struct {
+	ID        storage.ID
+	Alarm     time.Time // zero: none
+	SizeBytes uint64    // of its rows on disk, estimated; 0 until they are flushed
+}
+
+// Objects lists up to limit objects of a class in the order of the store, from
+// the one after the object named after on ("" for the first). The class need not
+// be registered. No user code runs.
+func (h *Host) Objects(ctx context.Context, class, after string, limit int) ([]ObjectInfo, error) {
+	if err := h.check(ctx, storage.ID{Class: class, Name: defaultTo(after, "-")}); err != nil {
+		return nil, err
+	}
+	var found []storage.Object
+	err := h.store.Objects(class, after, func(o storage.Object) bool {
+		if len(found) < limit {
+			found = append(found, o)
+		}
+		return len(found) < limit
+	})
+	infos := make([]ObjectInfo, 0, len(found))
+	for _, o := range found {
+		if err != nil {
+			break
+		}
+		var info ObjectInfo
+		info, err = h.info(o)
+		infos = append(infos, info)
+	}
+	if err == nil {
+		err = h.store.WaitDurable(h.store.Applied())
+	}
+	if err != nil {
+		return nil, h.storageError(storage.ID{Class: class}, err)
+	}
+	return infos, nil
+}
+
+func (h *Host) info(o storage.Object) (ObjectInfo, error) {
+	info := ObjectInfo{ID: o.ID}
+	row, err := h.alarmRow(o)
+	if err != nil {
+		return info, err
+	}
+	if row != nil {
+		info.Alarm = row.Due
+	}
+	info.SizeBytes, err = h.store.Size(o)
+	return info, err
+}
+
+func (h *Host) alarmRow(o storage.Object) (*alarm.Row, error) {
+	value, ok, err := h.store.Alarm(o)
+	if err != nil || !ok {
+		return nil, err
+	}
+	row, err := alarm.DecodeRow(value)
+	return &row, err
+}
+
+// Inspection is what is stored of an object.
+type Inspection struct {
+	ID          storage.ID
+	Exists      bool
+	Keys        []Item // the first 1000
+	Alarm       *AlarmState
+	Execution   bool // an execution is open
+	Live        bool // it is in memory
+	Waiting     int  // calls in its mailbox
+	DeadLetters []DeadLetter
+}
+
+// AlarmState is an alarm as it is stored.
+type AlarmState struct {
+	Due, Scheduled time.Time
+	Attempts       int // that failed
+	Crashes        int // that the end of a process cut off, in a row
+	LastError      string
+}
+
+// Inspect reads what is stored of an object. No user code runs, and nothing is
+// activated. The class need not be registered.
+func (h *Host) Inspect(ctx context.Context, id storage.ID) (Inspection, error) {
+	in := Inspection{ID: id}
+	if err := h.check(ctx, id); err != nil {
+		return in, err
+	}
+	if c := h.hosted[id.Class]; c != nil {
+		if a, ok := c.live.Load(id.Name); ok {
+			in.Live = true
+			a.mu.Lock()
+			in.Waiting = a.queued
+			a.mu.Unlock()
+		}
+	}
+	err := h.inspect(&in)
+	if err == nil {
+		err = h.store.WaitDurable(h.store.Applied())
+	}
+	return in, h.storageError(id, err)
+}
+
+func (h *Host) inspect(in *Inspection) error {
+	err := h.store.DeadLetters(in.ID, func(seq uint64, value []byte) error {
+		d, err := decodeDead(in.ID, seq, value)
+		in.DeadLetters = append(in.DeadLetters, d)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	o, err := h.store.Find(in.ID)
+	if err != nil || o.Number == 0 {
+		return err
+	}
+	in.Exists = true
+	if _, in.Execution, err = h.store.Open(o); err != nil {
+		return err
+	}
+	row, err := h.alarmRow(o)
+	if err != nil {
+		return err
+	}
+	if row != nil {
+		in.Alarm = &AlarmState{row.Due, row.Scheduled, row.Attempt, row.Crashes, row.LastError}
+	}
+	it, err := h.store.ListData(nil, o, "", "", false)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	const maxKeys = 1000
+	for len(in.Keys) < maxKeys && it.Next() {
+		in.Keys = append(in.Keys, Item{string(it.Key()), slices.Clone(it.Value())})
+	}
+	return it.Err()
+}
+
+// Delete removes an object: keys, alarm and marks in one batch, without running
+// user code. A turn that is running is fenced: nothing it writes is stored, and
+// it gets ErrReset. Dead letters and events stay. It does nothing if the object
+// does not exist.
+func (h *Host) Delete(ctx context.Context, id storage.ID) error {
+	c, err := h.runnable(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a, ok := c.live.Load(id.Name); ok {
+		a.end(errDeleted, c.again)
+	}
+	return h.bare(ctx, c, id, func(t *turn) error {
+		t.writes.purge = t.object.Number != 0
+		return nil
+	})
+}
+
+// runnable returns the class of an object on which the runtime is to run a turn.
+func (h *Host) runnable(ctx context.Context, id storage.ID) (*hosted, error) {
+	if err := h.check(ctx, id); err != nil {
+		return nil, err
+	}
+	c := h.hosted[id.Class]
+	if c == nil {
+		return nil, named(id, ErrUnknownClass)
+	}
+	return c, nil
+}
+
+// bare runs an operation of the runtime in a turn and waits until it is durable.
+func (h *Host) bare(ctx context.Context, c *hosted, id storage.ID, op bare) error {
+	if err := h.life.enter(false); err != nil {
+		return named(id, err)
+	}
+	defer h.life.leave()
+	return h.outside(ctx, c, &Request{id: id, op: op, exempt: true})
+}
+
+func encodeDead(d DeadLetter) []byte {
+	b, err := json.Marshal(d)
+	if err != nil {
+		panic("object: encode a dead letter: " + err.Error()) // strings, times and numbers always encode
+	}
+	return b
+}
+
+func decodeDead(id storage.ID, seq uint64, b []byte) (DeadLetter, error) {
+	d := DeadLetter{ID: id, Seq: seq}
+	if err := json.Unmarshal(b, &d); err != nil {
+		return d, fmt.Errorf("%w: dead letter of %s: %w", storage.ErrCorrupt, id, err)
+	}
+	return d, nil
+}
+
+// DeadLetters lists the alarms that are not tried any more, of all classes.
+func (h *Host) DeadLetters(ctx context.Context) ([]DeadLetter, error) {
+	if err := h.check(ctx, storage.ID{Class: "-", Name: "-"}); err != nil {
+		return nil, err
+	}
+	var out []DeadLetter
+	err := h.store.AllDeadLetters(func(id storage.ID, seq uint64, value []byte) error {
+		d, err := decodeDead(id, seq, value)
+		out = append(out, d)
+		return err
+	})
+	if err == nil {
+		err = h.store.WaitDurable(h.store.Applied())
+	}
+	return out, h.storageError(storage.ID{}, err)
+}
+
+// ErrNoDeadLetter is returned for a dead letter that does not exist.
+var ErrNoDeadLetter = errors.New("object: no such dead letter")
+
+// ReplayDeadLetter makes a dead letter the object's alarm again, due now, with
+// all its attempts before it. An alarm that the object has meanwhile is replaced.
+func (h *Host) ReplayDeadLetter(ctx context.Context, id storage.ID, seq uint64) error {
+	return h.takeDeadLetter(ctx, id, seq, func(t *turn, d DeadLetter) {
+		t.replaceAlarm(&alarm.Row{
+			Due: h.seams.Clock.Now(), Scheduled: d.Scheduled, Gen: h.store.NextSeq(), LastError: d.LastError,
+		})
+	})
+}
+
+// DiscardDeadLetter removes a dead letter for good.
+func (h *Host) DiscardDeadLetter(ctx context.Context, id storage.ID, seq uint64) error {
+	return h.takeDeadLetter(ctx, id, seq, func(*turn, DeadLetter) {})
+}
+
+func (h *Host) takeDeadLetter(ctx context.Context, id storage.ID, seq uint64, use func(*turn, DeadLetter)) error {
+	c, err := h.runnable(ctx, id)
+	if err != nil {
+		return err
+	}
+	return h.bare(ctx, c, id, func(t *turn) error {
+		found := false
+		err := h.store.DeadLetters(id, func(s uint64, value []byte) error {
+			if s != seq {
+				return nil
+			}
+			found = true
+			d, err := decodeDead(id, seq, value)
+			use(t, d)
+			return err
+		})
+		if err != nil {
+			return h.storageError(id, err)
+		}
+		if !found {
+			return named(id, ErrNoDeadLetter)
+		}
+		t.events().DropDead(t.object.Shard, id, seq)
+		return nil
+	})
+}
+
+// died tells of a new dead letter.
+func (h *Host) died(c *hosted, d DeadLetter) {
+	c.counts.dead.Add(1)
+	h.options.Logger.Error("alarm is a dead letter", "class", d.ID.Class, "object", d.ID.Name, "reason", d.Reason, "error", d.LastError)
+	if c.options.OnDeadLetter == nil || h.life.enter(true) != nil {
+		return
+	}
+	h.seams.Executor.Go("deadletter", func() {
+		defer h.life.leave()
+		log := func(err error) { h.options.Logger.Error("OnDeadLetter panicked", "error", err) }
+		if err := guard(d.ID, func() error { c.options.OnDeadLetter(h.life.ctx, d); return nil }, log); err != nil {
+			log(err)
+		}
+	})
+}
+
+// Parked lists the classes of which the store holds objects and which are not
+// registered with this host. Their objects, alarms and executions stay as they
+// are until a host is opened with the class again.
+func (h *Host) Parked() ([]string, error) {
+	classes, err := h.store.Classes()
+	if err != nil {
+		return nil, h.storageError(storage.ID{}, err)
+	}
+	return slices.DeleteFunc(classes, func(c string) bool { return h.hosted[c] != nil }), nil
+}

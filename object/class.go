@@ -1,0 +1,206 @@
+package object
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// ClassOptions shape the objects of one class. The zero value is fit for
+// production.
+type ClassOptions struct {
+	// IdleAfter is how long an object stays in memory without an event.
+	// Default: the host's.
+	IdleAfter time.Duration
+	// MailboxLimit is how many calls may wait for one object; the next is
+	// refused with ErrOverloaded. Default: 1024.
+	MailboxLimit int
+	// MailboxAge is how long the first waiting call may have waited when
+	// another comes, which is then refused with ErrOverloaded. Default: 30 s.
+	MailboxAge time.Duration
+	// BlockLimit bounds the constructor and BlockConcurrencyWhile. Default: 30 s.
+	BlockLimit time.Duration
+	// AlarmRetry says when a failed alarm is tried again. Default: after 2, 4,
+	// 8, 16, 32 and 64 s, each plus 0 to 25 %.
+	AlarmRetry alarm.Retry
+	// MaxAlarmCrashes is how many attempts of an alarm in a row may be cut off
+	// by the end of the process before it becomes a dead letter. Default: 3.
+	MaxAlarmCrashes int
+	// OnDeadLetter is called, beside the turns, for each alarm that becomes a
+	// dead letter. It may be called again for the same one after a crash.
+	OnDeadLetter func(ctx context.Context, d DeadLetter)
+}
+
+func (o ClassOptions) withDefaults(h *Options) ClassOptions {
+	if o.IdleAfter == 0 {
+		o.IdleAfter = h.IdleAfter
+	}
+	if o.MailboxLimit == 0 {
+		o.MailboxLimit = 1024
+	}
+	if o.MailboxAge == 0 {
+		o.MailboxAge = 30 * time.Second
+	}
+	if o.BlockLimit == 0 {
+		o.BlockLimit = 30 * time.Second
+	}
+	if o.MaxAlarmCrashes == 0 {
+		o.MaxAlarmCrashes = 3
+	}
+	return o
+}
+
+func (o ClassOptions) validate() error {
+	switch {
+	case o.IdleAfter < 0, o.MailboxAge < 0, o.BlockLimit < 0:
+		return fmt.Errorf("durations must not be negative")
+	case o.MailboxLimit < 0, o.MaxAlarmCrashes < 0:
+		return fmt.Errorf("limits must not be negative")
+	}
+	return o.AlarmRetry.Validate()
+}
+
+// Definition is what a host is opened with: a *Class, or a type that embeds one.
+type Definition interface{ definition() *class }
+
+// Class is a kind of object, whose instances are of type *T. It is a value of
+// the program, made once at package level, and holds nothing of any host.
+type Class[T any] struct{ def class }
+
+func (c *Class[T]) definition() *class { return &c.def }
+
+// Name returns the name of the class.
+func (c *Class[T]) Name() string { return c.def.name }
+
+// class is a Class without its type.
+type class struct {
+	name      string
+	options   ClassOptions
+	construct func(ctx context.Context, st *State) (any, error)
+	alarms    bool // instances have an Alarm method
+	methods   map[string]func() operation
+	err       error // what is wrong with the definition; Open returns it
+}
+
+// AlarmHandler is implemented by instances of a class whose objects set alarms.
+type AlarmHandler interface {
+	// Alarm handles the object's alarm in a turn. An error keeps the alarm and
+	// tries it again.
+	Alarm(ctx context.Context, info AlarmInfo) error
+}
+
+// Define makes a class. construct makes an instance in memory from what is
+// stored; it runs in the first turn of each activation and may write. If *T has
+// an Alarm method (see AlarmHandler), objects of the class can set alarms. At
+// most one ClassOptions may be given. Mistakes in a definition are reported by
+// Open.
+func Define[T any](name string, construct func(context.Context, *State) (*T, error), opts ...ClassOptions) *Class[T] {
+	c := &Class[T]{def: class{name: name, methods: make(map[string]func() operation)}}
+	d := &c.def
+	_, d.alarms = any((*T)(nil)).(AlarmHandler)
+	d.err = storage.ValidateClass(name)
+	switch {
+	case construct == nil:
+		d.err = fmt.Errorf("constructor is nil")
+	case len(opts) > 1:
+		d.err = fmt.Errorf("more than one ClassOptions are given")
+	case len(opts) == 1:
+		d.options = opts[0]
+		if err := opts[0].validate(); err != nil {
+			d.err = err
+		}
+	}
+	d.construct = func(ctx context.Context, st *State) (any, error) {
+		v, err := construct(ctx, st)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil {
+			return nil, fmt.Errorf("constructor returned nil without an error")
+		}
+		return v, nil
+	}
+	return c
+}
+
+// Method is a handler of a class that can be called, with a name and a codec so
+// that calls can also be made by name and bytes.
+type Method[A, R any] struct {
+	class *class
+	name  string
+	call  func(instance any, ctx context.Context, arg A) (R, error)
+}
+
+// Handle adds a method to a class. Names are unique in a class; mistakes are
+// reported by Open. It must not be called after a host was opened with c.
+func Handle[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, A) (R, error)) *Method[A, R] {
+	d := &c.def
+	m := &Method[A, R]{class: d, name: name}
+	switch {
+	case name == "":
+		d.err = fmt.Errorf("a method has no name")
+	case fn == nil:
+		d.err = fmt.Errorf("method %q has no function", name)
+	case d.methods[name] != nil:
+		d.err = fmt.Errorf("method %q is defined twice", name)
+	}
+	m.call = func(instance any, ctx context.Context, arg A) (R, error) { return fn(instance.(*T), ctx, arg) }
+	d.methods[name] = func() operation { return &invocation[A, R]{method: m} }
+	return m
+}
+
+// Name returns the name of the method.
+func (m *Method[A, R]) Name() string { return m.name }
+
+// Call runs the method on the object called name and returns its answer. from is
+// a *Host outside of objects, or the *State of the object that calls. ctx bounds
+// the wait; a call whose ctx ends while it waits for its turn never runs, and one
+// whose ctx ends later returns an error that wraps ErrUnknown.
+//
+// From outside it returns when everything the answer depends on is durable (O7).
+// Errors of the handler arrive unchanged; see the Err variables for the others.
+func (m *Method[A, R]) Call(ctx context.Context, from Caller, name string, arg A, opts ...CallOption) (R, error) {
+	in := &invocation[A, R]{method: m, arg: arg}
+	in.Request.init(storage.ID{Class: m.class.name, Name: name}, in, opts)
+	err := from.Invoke(ctx, &in.Request)
+	if err != nil {
+		var zero R
+		return zero, err
+	}
+	return in.res, nil
+}
+
+// invocation is one call of a method: the only memory a call allocates.
+type invocation[A, R any] struct {
+	Request
+	method *Method[A, R]
+	arg    A
+	res    R
+}
+
+func (in *invocation[A, R]) methodName() string { return in.method.name }
+
+func (in *invocation[A, R]) request() *Request { return &in.Request }
+
+func (in *invocation[A, R]) run(ctx context.Context, a *activation) (err error) {
+	in.res, err = in.method.call(a.instance, ctx, in.arg)
+	return err
+}
+
+func (in *invocation[A, R]) decodeArg(c Codec, b []byte) error {
+	if len(b) == 0 && reflect.TypeFor[A]().Kind() == reflect.Struct {
+		return nil // no bytes stand for the zero struct
+	}
+	return c.Decode(b, &in.arg)
+}
+
+func (in *invocation[A, R]) encodeResult(c Codec) ([]byte, error) { return c.Encode(in.res) }
+
+func (in *invocation[A, R]) decodeResult(c Codec, b []byte) error { return c.Decode(b, &in.res) }
+
+// ID names the object of the class that is called name.
+func (c *Class[T]) ID(name string) storage.ID { return storage.ID{Class: c.def.name, Name: name} }

@@ -1,0 +1,245 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// Reason says why an activation began.
+type Reason int
+
+// The reasons of an activation (O5).
+const (
+	// Fresh: nothing of the object is stored.
+	Fresh Reason = iota
+	// Evicted: this process has committed a turn of the object before.
+	Evicted
+	// Restarted: the object comes from an earlier process.
+	Restarted
+	// Crashed: an earlier process died while the object's alarm handler or an
+	// execution of it was open.
+	Crashed
+)
+
+// String is the name of the reason in lower case.
+func (r Reason) String() string {
+	names := [...]string{"fresh", "evicted", "restarted", "crashed"}
+	if r < 0 || int(r) >= len(names) {
+		return fmt.Sprintf("reason %d", int(r))
+	}
+	return names[r]
+}
+
+// Activation tells a constructor why it runs.
+type Activation struct {
+	Reason Reason
+	// Opened is when the process opened the store that was cut off, and Crashes
+	// how many processes in a row were, up to and with it. They are set if
+	// Reason is Crashed.
+	Opened  time.Time
+	Crashes int
+}
+
+// ready runs the constructor if the activation has no instance. What it writes is
+// a commit of its own, before the handler runs.
+func (a *activation) ready(t *turn) error {
+	if a.instance != nil {
+		return nil
+	}
+	c := a.hosted
+	if err := c.failing.check(c, a.id.Name); err != nil {
+		return named(a.id, err)
+	}
+	if err := a.locate(); err != nil {
+		return c.host.storageError(a.id, err)
+	}
+	t.object = a.object
+	life := newState(a)
+	a.mu.Lock()
+	a.life = life
+	a.mu.Unlock()
+	t.life = life
+
+	var instance any
+	err := t.block(t, c.options.BlockLimit, func(ctx context.Context) (err error) {
+		instance, err = c.construct(ctx, life)
+		return err
+	})
+	if err == nil {
+		err = t.commit(false)
+	}
+	if err != nil {
+		return a.constructorFailed(t, err)
+	}
+	c.failing.forget(a.id.Name)
+	a.instance = instance
+	return nil
+}
+
+// constructorFailed ends the activation and answers the calls that wait for it
+// with the cause (O4).
+func (a *activation) constructorFailed(t *turn, cause error) error {
+	t.clear()
+	t.object = a.object
+	a.reset(cause)
+	if errors.Is(cause, ErrStorage) || errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrReset) {
+		return cause
+	}
+	a.hosted.failing.note(a.hosted, a.id.Name, cause)
+	err := fmt.Errorf("%s: %w: %w", a.id, ErrConstructor, cause)
+	a.mu.Lock()
+	var rest []*Request
+	for r := a.pop(); r != nil; r = a.pop() {
+		rest = append(rest, r)
+	}
+	var kept []*Request // runtime's own go on with the next activation
+	for _, r := range rest {
+		if _, ok := r.op.(callable); !ok {
+			r.state.Store(waiting)
+			a.push(r)
+			continue
+		}
+		kept = append(kept, r)
+	}
+	a.mu.Unlock()
+	refuse(kept, err)
+	return err
+}
+
+// locate reads where the object is and why this activation begins.
+func (a *activation) locate() error {
+	if a.located {
+		return nil
+	}
+	store := a.hosted.host.store
+	o, err := store.Find(a.id)
+	if err != nil {
+		return err
+	}
+	a.object, a.located = o, true
+	a.rowKnown = o.Number == 0
+	switch previous := store.Previous(); {
+	case o.Number == 0:
+		a.reason = Activation{Reason: Fresh}
+	case o.Epoch == store.Epoch():
+		a.reason = Activation{Reason: Evicted}
+	default:
+		cut, err := a.cutOff()
+		if err != nil {
+			return err
+		}
+		a.reason = Activation{Reason: Restarted}
+		if cut {
+			a.reason = Activation{Crashed, previous.OpenedAt, int(previous.Crashes)}
+		}
+	}
+	return nil
+}
+
+// cutOff reports whether an earlier process died while the object's alarm
+// handler or an execution was open.
+func (a *activation) cutOff() (bool, error) {
+	if a.hosted.host.store.Previous().Clean {
+		return false, nil
+	}
+	mark, ok, err := a.hosted.host.store.Open(a.object)
+	if err != nil {
+		return false, err
+	}
+	if ok {
+		m, err := decodeOpenMark(mark)
+		return err == nil && m.epoch != a.hosted.host.store.Epoch(), err
+	}
+	row, err := a.alarm()
+	return row != nil && row.Crashes > 0, err
+}
+
+// reset ends the life of the activation: its instance is dropped, its works are
+// cancelled, and the next turn constructs again. The caller owns the turn.
+func (a *activation) reset(cause error) {
+	a.mu.Lock()
+	life := a.life
+	a.life = nil
+	a.mu.Unlock()
+	a.instance = nil
+	if life != nil {
+		life.end(cause)
+	}
+}
+
+// block runs fn with the limit of BlockConcurrencyWhile. If fn is still running
+// at the limit the activation is ended under it: waiting calls get
+// ErrConstructor, and the next one constructs a new activation.
+func (t *turn) block(ctx context.Context, limit time.Duration, fn func(context.Context) error) error {
+	a, life := t.act, t.life
+	inner, cancel := t.deadline(ctx, limit)
+	timer := a.hosted.host.seams.Clock.AfterFunc(limit, func() {
+		err := fmt.Errorf("%s: %w: %w: limit %v", a.id, ErrConstructor, ErrTimeout, limit)
+		a.end(err, func(rs []*Request) { refuse(rs, err) })
+	})
+	defer cancel()
+	defer timer.Stop()
+	err := t.protect(func() error { return fn(inner) })
+	if cause := life.err(); cause != nil && errors.Is(cause, ErrTimeout) {
+		return cause
+	}
+	return err
+}
+
+// failing remembers the objects of a class whose constructor fails, so that it
+// is not run again at every call.
+type failing struct {
+	mu sync.Mutex
+	m  map[string]failure // by name
+}
+
+type failure struct {
+	times int
+	until time.Time
+	cause error
+}
+
+const (
+	failingFirst = 100 * time.Millisecond // wait after the first failure; doubles
+	failingCap   = 30 * time.Second
+	failingMax   = 10_000 // objects remembered
+)
+
+// check returns the last failure while its wait lasts.
+func (f *failing) check(c *hosted, name string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	was, ok := f.m[name]
+	if !ok || !c.host.seams.Clock.Now().Before(was.until) {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrConstructor, was.cause)
+}
+
+func (f *failing) note(c *hosted, name string, cause error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.m == nil {
+		f.m = make(map[string]failure)
+	}
+	was, known := f.m[name]
+	if !known && len(f.m) >= failingMax {
+		return
+	}
+	wait := min(failingFirst<<min(was.times, 10), failingCap)
+	f.m[name] = failure{was.times + 1, c.host.seams.Clock.Now().Add(wait), cause}
+}
+
+func (f *failing) forget(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.m, name)
+}
+
+// numberOf is the object's number if it exists.
+func numberOf(o storage.Object) uint64 { return uint64(o.Number) }

@@ -1,0 +1,199 @@
+package object
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// Event is something that an object told of in the batch of the change itself.
+type Event struct {
+	Seq  uint64    // greater than that of every earlier event of the object
+	At   time.Time // when it was emitted, by the host's clock
+	Kind string
+	Data []byte // the payload, encoded by the host's codec
+}
+
+// eventRow is an event as it is stored.
+type eventRow struct {
+	At   int64  `json:"t"`
+	Kind string `json:"k"`
+	Data []byte `json:"d,omitempty"`
+}
+
+// Emit adds an event to the turn's batch. Events are kept for
+// Options.EventRetention, also when the object is deleted, and read with
+// Host.Events and Host.Watch.
+func (s *State) Emit(ctx context.Context, kind string, payload any) error {
+	t, err := s.turn(ctx)
+	if err != nil {
+		return err
+	}
+	h := s.act.hosted.host
+	data, err := h.options.Codec.Encode(payload)
+	if err != nil {
+		return fmt.Errorf("%s: encode event %s: %w", s.act.id, kind, err)
+	}
+	if err := s.storage.check(t, len(data), "", data); err != nil {
+		return err
+	}
+	now := h.seams.Clock.Now()
+	row, err := json.Marshal(eventRow{now.UnixNano(), kind, data})
+	if err != nil {
+		return fmt.Errorf("%s: encode event %s: %w", s.act.id, kind, err)
+	}
+	expires := now.Add(h.options.EventRetention).UnixNano()
+	shard := t.object.Shard
+	t.events().AddEvent(shard, s.act.id, h.store.NextSeq(), expires, row)
+	t.then(func(storage.Ticket) { h.expiry.note(shard, expires) })
+	return nil
+}
+
+// events returns the batch for an event, which needs no number: events belong to
+// the name, not to one life of the object.
+func (t *turn) events() *storage.Batch {
+	t.writes.events = true
+	if t.batch == nil {
+		t.batch = t.act.hosted.host.batches.Get().(*storage.Batch)
+		t.batch.For(t.act.id)
+	}
+	return t.batch
+}
+
+// Events returns up to limit events of an object whose sequence number is
+// greater than after, in order. All of them are durable.
+func (h *Host) Events(ctx context.Context, id storage.ID, after uint64, limit int) ([]Event, error) {
+	if err := h.check(ctx, id); err != nil {
+		return nil, err
+	}
+	var out []Event
+	var bad error
+	err := h.store.Events(id, after, func(seq uint64, value []byte) bool {
+		var row eventRow
+		if bad = json.Unmarshal(value, &row); bad != nil {
+			return false
+		}
+		out = append(out, Event{seq, time.Unix(0, row.At), row.Kind, row.Data})
+		return len(out) < limit
+	})
+	if err == nil {
+		err = bad
+	}
+	if err == nil {
+		err = h.store.WaitDurable(h.store.Applied())
+	}
+	if err != nil {
+		return nil, h.storageError(id, err)
+	}
+	return out, nil
+}
+
+// Watch yields the events of an object after a sequence number as they become
+// durable, and waits for more until ctx or the host ends; the error that ended it
+// is the last element. Who remembers the last number he has handled misses none.
+func (h *Host) Watch(ctx context.Context, id storage.ID, after uint64) iter.Seq2[Event, error] {
+	const page = 256
+	return func(yield func(Event, error) bool) {
+		for {
+			news := h.watch.next(id)
+			events, err := h.Events(ctx, id, after, page)
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			for _, e := range events {
+				if !yield(e, nil) {
+					return
+				}
+				after = e.Seq
+			}
+			if len(events) > 0 {
+				continue
+			}
+			if err := h.waitFor(ctx, news); err != nil {
+				yield(Event{}, err)
+				return
+			}
+		}
+	}
+}
+
+// waitFor waits for news until ctx or the host ends.
+func (h *Host) waitFor(ctx context.Context, news <-chan struct{}) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(context.Canceled)
+	stop := h.watch.onStop(cancel)
+	defer stop()
+	return h.seams.Executor.Wait(ctx, news)
+}
+
+// watchers are those who wait for events of an object.
+type watchers struct {
+	mu      sync.Mutex
+	m       map[storage.ID]chan struct{} // closed at the next event
+	stops   map[uint64]context.CancelCauseFunc
+	nextKey uint64
+	stopped error
+}
+
+// next returns a channel that is closed at the next event of id.
+func (w *watchers) next(id storage.ID) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.m == nil {
+		w.m = make(map[storage.ID]chan struct{})
+	}
+	ch := w.m[id]
+	if ch == nil {
+		ch = make(chan struct{})
+		w.m[id] = ch
+	}
+	return ch
+}
+
+func (w *watchers) tell(id storage.ID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ch := w.m[id]; ch != nil {
+		delete(w.m, id)
+		close(ch)
+	}
+}
+
+// onStop calls cancel when the host ends.
+func (w *watchers) onStop(cancel context.CancelCauseFunc) (forget func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped != nil {
+		cancel(w.stopped)
+		return func() {}
+	}
+	if w.stops == nil {
+		w.stops = make(map[uint64]context.CancelCauseFunc)
+	}
+	w.nextKey++
+	key := w.nextKey
+	w.stops[key] = cancel
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.stops, key)
+	}
+}
+
+// stop ends all watches with err.
+func (w *watchers) stop(err error) {
+	w.mu.Lock()
+	w.stopped = err
+	stops := w.stops
+	w.stops = nil
+	w.mu.Unlock()
+	for _, cancel := range stops {
+		cancel(err)
+	}
+}

@@ -1,0 +1,293 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/seam"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// Host is a process's runtime over one store: it activates objects, runs their
+// turns and fires their alarms. Its methods may be called from any task. Two
+// hosts in one process, on two directories, do not know of each other.
+type Host struct {
+	options Options
+	seams   seam.Seams
+	store   *storage.Store
+	hosted  map[string]*hosted // by name of the class; never changes
+	names   []string           // of the classes, in the order of Open
+	alarms  *alarm.Scheduler
+	flights flights
+	waits   waits
+	lru     lru
+	batches sync.Pool // of *storage.Batch
+	expiry  expiry
+	watch   watchers
+	report  report
+	metrics *metrics
+
+	life life
+}
+
+// hosted is a class in a host.
+type hosted struct {
+	*class
+	host    *Host
+	options ClassOptions
+	live    *xsync.Map[string, *activation]
+	failing failing
+	counts  classCounts
+}
+
+// Open opens the store and starts the host: it finds what an earlier process
+// left open and begins to recover it, and fires the alarms that are due. It
+// returns an error for each mistake in a definition, and those of storage.Open.
+func Open(o Options, defs ...Definition) (*Host, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{options: o, seams: o.Seams, hosted: make(map[string]*hosted)}
+	h.batches.New = func() any { return new(storage.Batch) }
+	h.lru.init(h)
+	h.life.init()
+	if err := h.register(defs); err != nil {
+		return nil, err
+	}
+	if h.store, err = storage.Open(o.Storage); err != nil {
+		return nil, err
+	}
+	h.metrics = newMetrics(h)
+	if err := h.start(); err != nil {
+		return nil, errors.Join(err, h.store.Abandon())
+	}
+	return h, nil
+}
+
+// register takes the definitions, and reports all that is wrong with them.
+func (h *Host) register(defs []Definition) error {
+	var errs []error
+	for _, d := range defs {
+		c := d.definition()
+		switch {
+		case c.err != nil:
+			errs = append(errs, fmt.Errorf("object: class %q: %w", c.name, c.err))
+		case h.hosted[c.name] != nil:
+			errs = append(errs, fmt.Errorf("object: class %q is defined twice", c.name))
+		default:
+			h.hosted[c.name] = &hosted{
+				class: c, host: h, options: c.options.withDefaults(&h.options),
+				live: xsync.NewMap[string, *activation](),
+			}
+			h.names = append(h.names, c.name)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// start begins what runs by itself: the watch over the store, expiry, recovery
+// and alarms, in this order.
+func (h *Host) start() error {
+	h.seams.Executor.Go("storage/watch", h.watchStore)
+	if err := h.expiry.start(h); err != nil {
+		return err
+	}
+	if err := h.countCutOff(); err != nil {
+		return err
+	}
+	alarms, err := alarm.NewScheduler(h.schedulerConfig())
+	if err != nil {
+		return err
+	}
+	h.alarms = alarms
+	if err := h.recoverOpen(); err != nil {
+		return err
+	}
+	h.alarms.Start()
+	return nil
+}
+
+// watchStore ends the host when its store dies.
+func (h *Host) watchStore() {
+	if h.seams.Executor.Wait(h.life.ctx, h.store.Dead()) == nil {
+		h.fail(h.store.Err())
+	}
+}
+
+// Epoch is the number of this opening of the store, greater than every earlier
+// one.
+func (h *Host) Epoch() uint64 { return h.store.Epoch() }
+
+// Store is the host's store, for checks of what is stored. Its rows must not be
+// changed while the host is open.
+func (h *Host) Store() *storage.Store { return h.store }
+
+// Seams are the clock, executor, random source and probe of the host.
+func (h *Host) Seams() *seam.Seams { return &h.seams }
+
+// Invoke runs a request from outside, or, if ctx is a turn's of this host, as a
+// call of that turn's object. Method.Call is what users call.
+func (h *Host) Invoke(ctx context.Context, r *Request) error {
+	c := h.hosted[r.id.Class]
+	if c == nil {
+		return named(r.id, ErrUnknownClass)
+	}
+	if err := r.id.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrBadName, err)
+	}
+	if t := turnOf(ctx); t != nil && t.act.hosted.host == h && t.holds() {
+		return t.callFrom(ctx, c, r)
+	}
+	if err := h.life.enter(r.exempt); err != nil {
+		return named(r.id, err)
+	}
+	defer h.life.leave()
+	return h.outside(ctx, c, r)
+}
+
+// outside runs a request and lets its reply out when all that it depends on is
+// durable (O7). An error of the handler may tell what it read, so it waits too.
+func (h *Host) outside(ctx context.Context, c *hosted, r *Request) error {
+	err := c.deliver(ctx, r)
+	if r.unconfirmed {
+		return err
+	}
+	if !h.store.Durable(r.ticket) {
+		began := h.seams.Clock.Now()
+		if e := h.store.WaitDurable(r.ticket); e != nil {
+			return named(r.id, e)
+		}
+		h.metrics.gate.Observe(h.seams.Clock.Now().Sub(began).Seconds())
+	}
+	if e := h.store.Err(); e != nil && err == nil {
+		return named(r.id, e)
+	}
+	if h.seams.Probe != nil {
+		h.seams.At("ack/before", r.id.String())
+	}
+	return err
+}
+
+// CallBytes calls a method by name with an encoded argument and returns the
+// encoded answer, as a server does for callers elsewhere. It returns the errors
+// of Method.Call, and ErrUnknownMethod.
+func (h *Host) CallBytes(ctx context.Context, class, name, method string, arg []byte, opts ...CallOption) ([]byte, error) {
+	id := storage.ID{Class: class, Name: name}
+	c := h.hosted[class]
+	if c == nil {
+		return nil, named(id, ErrUnknownClass)
+	}
+	newOp := c.methods[method]
+	if newOp == nil {
+		return nil, fmt.Errorf("%s: %w: %q", id, ErrUnknownMethod, method)
+	}
+	op := newOp().(callable)
+	r := op.request()
+	r.init(id, op, opts)
+	if err := op.decodeArg(h.options.Codec, arg); err != nil {
+		return nil, fmt.Errorf("%s: argument of %s: %w", id, method, err)
+	}
+	if err := h.Invoke(ctx, r); err != nil {
+		return nil, err
+	}
+	return op.encodeResult(h.options.Codec)
+}
+
+// NewName returns a random name that no other object has.
+func (h *Host) NewName() string {
+	return fmt.Sprintf("%016x%016x", h.seams.Rand.Uint64(), h.seams.Rand.Uint64())
+}
+
+// fail ends the host after an error of its store (O13).
+func (h *Host) fail(err error) {
+	if errors.Is(err, storage.ErrClosed) {
+		return
+	}
+	if h.life.end(err) {
+		h.options.Logger.Error("host ends: storage failed", "error", err)
+		h.alarms.Stop()
+		h.expiry.stop()
+	}
+}
+
+// Err returns the error that ended the host, or nil while it lives.
+func (h *Host) Err() error { return h.life.err() }
+
+// Done is closed when the host has ended, by Shutdown or by an error.
+func (h *Host) Done() <-chan struct{} { return h.life.done }
+
+// life is whether a host takes calls, and what it still runs.
+type life struct {
+	ctx    context.Context // ends when the host cancels everything it runs
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when the host has ended
+
+	busy    atomic.Int64 // calls, works and hooks under way
+	closing atomic.Bool  // no new call is taken; guarded for waiters by mu
+
+	mu    sync.Mutex
+	cause error         // why the host ended
+	ended bool          // done is closed
+	idle  chan struct{} // one slot; told when busy reaches 0 while closing
+}
+
+func (l *life) init() {
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
+	l.done = make(chan struct{})
+	l.idle = make(chan struct{}, 1)
+}
+
+// enter counts something that begins. Exempt are the runtime's own.
+func (l *life) enter(exempt bool) error {
+	l.busy.Add(1)
+	if l.closing.Load() && !exempt {
+		l.leave()
+		if err := l.err(); err != nil && !errors.Is(err, ErrShutdown) {
+			return err
+		}
+		return ErrShutdown
+	}
+	return nil
+}
+
+// leave counts something that ended.
+func (l *life) leave() {
+	if l.busy.Add(-1) == 0 && l.closing.Load() {
+		select {
+		case l.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (l *life) err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cause
+}
+
+// end ends the host for cause and reports whether it was this call that did. If
+// the cause is not a shutdown, everything that runs is cancelled.
+func (l *life) end(cause error) bool {
+	l.mu.Lock()
+	first := l.cause == nil
+	if first {
+		l.cause = cause
+	}
+	done := !l.ended
+	l.ended = true
+	l.mu.Unlock()
+	l.closing.Store(true)
+	l.cancel(cause)
+	if done {
+		close(l.done)
+	}
+	return first
+}

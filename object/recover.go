@@ -1,0 +1,200 @@
+package object
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// OpenExecution stores the object's open-execution mark with data of the
+// caller's, in the turn's batch. While the mark is stored, each opening of the
+// store activates the object by itself (R1), and its constructor sees what was
+// left open. An object has one mark; a second call replaces it.
+func (s *State) OpenExecution(ctx context.Context, data []byte) error {
+	t, err := s.turn(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.storage.check(t, len(data), "", data); err != nil {
+		return err
+	}
+	m := openMark{epoch: s.Epoch(), at: s.Now(), id: s.act.id, data: data}
+	t.write().SetOpen(t.object, encodeOpenMark(m))
+	t.writes.open = openSet
+	return nil
+}
+
+// CloseExecution removes the object's open-execution mark, if it has one.
+func (s *State) CloseExecution(ctx context.Context) error {
+	t, err := s.turn(ctx)
+	if err != nil {
+		return err
+	}
+	if t.object.Number == 0 {
+		return nil
+	}
+	t.write().ClearOpen(t.object)
+	t.writes.open, t.writes.removes = openCleared, true
+	return nil
+}
+
+// openMark is the value of an open-execution mark.
+type openMark struct {
+	epoch uint64    // of the opening that wrote it
+	at    time.Time // when
+	id    storage.ID
+	data  []byte
+}
+
+func encodeOpenMark(m openMark) []byte {
+	b := []byte{1}
+	b = binary.AppendUvarint(b, m.epoch)
+	b = binary.AppendVarint(b, m.at.UnixNano())
+	for _, f := range []string{m.id.Class, m.id.Name} {
+		b = binary.AppendUvarint(b, uint64(len(f)))
+		b = append(b, f...)
+	}
+	return append(b, m.data...)
+}
+
+func decodeOpenMark(b []byte) (m openMark, err error) {
+	bad := fmt.Errorf("%w: open-execution mark %x", storage.ErrCorrupt, b)
+	if len(b) < 1 || b[0] != 1 {
+		return m, bad
+	}
+	rest := b[1:]
+	var n int
+	if m.epoch, n = binary.Uvarint(rest); n <= 0 {
+		return m, bad
+	}
+	rest = rest[n:]
+	at, n := binary.Varint(rest)
+	if n <= 0 {
+		return m, bad
+	}
+	m.at, rest = time.Unix(0, at), rest[n:]
+	for _, f := range []*string{&m.id.Class, &m.id.Name} {
+		size, n := binary.Uvarint(rest)
+		if n <= 0 || size > uint64(len(rest)-n) {
+			return m, bad
+		}
+		*f, rest = string(rest[n:n+int(size)]), rest[n+int(size):]
+	}
+	m.data = slices.Clone(rest)
+	return m, nil
+}
+
+// recoverOpen activates each object that an earlier process left with an open
+// execution, a bounded number at a time. Its constructor does the rest. What an
+// object costs here is one row read; objects without an execution cost nothing.
+func (h *Host) recoverOpen() error {
+	var ids []storage.ID
+	err := h.store.OpenMarks(func(_ int, value []byte) error {
+		m, err := decodeOpenMark(value)
+		if err == nil && m.epoch != h.Epoch() && h.hosted[m.id.Class] != nil {
+			ids = append(ids, m.id)
+		}
+		return err
+	})
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	queue := &wakeQueue{ids: ids}
+	for range min(len(ids), h.options.RecoveryConcurrency) {
+		if h.life.enter(false) != nil {
+			return nil
+		}
+		h.seams.Executor.Go("recovery", func() {
+			defer h.life.leave()
+			for id, ok := queue.next(); ok && !h.life.closing.Load(); id, ok = queue.next() {
+				h.wake(id)
+			}
+		})
+	}
+	return nil
+}
+
+// wake activates an object by an empty turn.
+func (h *Host) wake(id storage.ID) {
+	if h.seams.Probe != nil {
+		h.seams.At("wake", id.String())
+	}
+	r := &Request{id: id, exempt: true, op: funcOp(func(context.Context, *activation) error { return nil })}
+	if err := h.hosted[id.Class].deliver(context.Background(), r); err != nil {
+		h.options.Logger.Error("recovery: object does not activate", "class", id.Class, "object", id.Name, "error", err)
+	}
+}
+
+type wakeQueue struct {
+	mu  sync.Mutex
+	ids []storage.ID
+}
+
+func (q *wakeQueue) next() (id storage.ID, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.ids) == 0 {
+		return id, false
+	}
+	id, q.ids = q.ids[0], q.ids[1:]
+	return id, true
+}
+
+// Recovery is one line of a host's recovery report.
+type Recovery struct {
+	ID      storage.ID
+	At      time.Time     // when it was found; set by Recovered
+	Cause   string        // such as "process died"
+	Age     time.Duration // how long ago what was cut off had begun
+	Attempt int           // recoveries of it so far, this one included
+	Action  string        // what follows
+}
+
+// Recovered adds a line to the host's recovery report, once the turn commits.
+func (s *State) Recovered(ctx context.Context, r Recovery) error {
+	t, err := s.turn(ctx)
+	if err != nil {
+		return err
+	}
+	h := s.act.hosted.host
+	r.ID, r.At = s.act.id, s.Now()
+	t.then(func(storage.Ticket) {
+		h.metrics.recoveries.WithLabelValues(r.Cause).Inc()
+		h.report.add(r)
+		s.Log().Info("recovered", "cause", r.Cause, "age", r.Age, "attempt", r.Attempt, "action", r.Action)
+	})
+	return nil
+}
+
+// report keeps the last recoveries of a host.
+type report struct {
+	mu    sync.Mutex
+	lines []Recovery
+	total int
+}
+
+// reportMax bounds the lines kept.
+const reportMax = 10_000
+
+func (p *report) add(r Recovery) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total++
+	if len(p.lines) == reportMax {
+		p.lines = append(p.lines[:0], p.lines[1:]...)
+	}
+	p.lines = append(p.lines, r)
+}
+
+// Recoveries returns what the host has recovered since Open, in order: the last
+// 10,000 lines, and how many there were in all.
+func (h *Host) Recoveries() (lines []Recovery, total int) {
+	h.report.mu.Lock()
+	defer h.report.mu.Unlock()
+	return slices.Clone(h.report.lines), h.report.total
+}

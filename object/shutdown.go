@@ -1,0 +1,111 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// shutdownGrace is how long cancelled handlers and works may take to return
+// before the store is closed under them.
+const shutdownGrace = 200 * time.Millisecond
+
+// Shutdown ends the host in order. New calls are refused with ErrShutdown and
+// alarms stop; open turns and works may end until ctx does, and are cancelled
+// then. The store is closed even if user code ignores the cancellation; the error
+// names what was still running. What was cut off is recovered at the next Open
+// and costs it no attempt. A second call returns what the first did, at once.
+func (h *Host) Shutdown(ctx context.Context) error {
+	if !h.life.beginClosing() {
+		_ = h.seams.Executor.Wait(ctx, h.life.done)
+		return h.shutdownErr()
+	}
+	h.alarms.Stop()
+	h.expiry.stop()
+	h.watch.stop(ErrShutdown)
+	var late error
+	if h.awaitIdle(ctx) != nil {
+		h.life.cancel(ErrShutdown)
+		h.cancelTurns()
+		grace, cancel := h.seams.WithDeadline(context.Background(), h.seams.Clock.Now().Add(shutdownGrace), ErrTimeout)
+		if h.awaitIdle(grace) != nil {
+			late = fmt.Errorf("object: shutdown: still running: %s", strings.Join(h.running(), ", "))
+		}
+		cancel()
+	}
+	err := errors.Join(late, h.closeStore())
+	h.life.end(ErrShutdown)
+	return err
+}
+
+// beginClosing refuses calls from now on, and reports whether it was this call
+// that did.
+func (l *life) beginClosing() bool { return l.closing.CompareAndSwap(false, true) }
+
+func (h *Host) shutdownErr() error {
+	if err := h.Err(); err != nil && !errors.Is(err, ErrShutdown) {
+		return err
+	}
+	return nil
+}
+
+// awaitIdle returns when nothing runs any more, or the cause of ctx's end.
+func (h *Host) awaitIdle(ctx context.Context) error {
+	for h.life.busy.Load() > 0 {
+		if err := h.seams.Executor.Wait(ctx, h.life.idle); err != nil {
+			if h.life.busy.Load() == 0 {
+				return nil
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// closeStore closes the store in order if all that ran has ended, and as after a
+// crash if the store has failed.
+func (h *Host) closeStore() error {
+	if err := h.store.Err(); err != nil {
+		return errors.Join(err, h.store.Abandon())
+	}
+	var b storage.Batch
+	err := h.store.Metas(flightRow, func(name string, _ []byte) error {
+		b.DeleteMeta(name)
+		return nil
+	})
+	if err == nil {
+		_, err = h.store.Commit(&b)
+	}
+	return errors.Join(err, h.store.Close())
+}
+
+// cancelTurns ends the activations that have a turn or a work under way: their
+// contexts end, and what they commit later is refused.
+func (h *Host) cancelTurns() {
+	for a := range h.lru.all() {
+		a.mu.Lock()
+		life, busy := a.life, a.running || a.holds.Load() > 0
+		a.mu.Unlock()
+		if busy && life != nil {
+			life.end(ErrShutdown)
+		}
+	}
+}
+
+// running names the objects that have a turn or a work under way.
+func (h *Host) running() []string {
+	var names []string
+	for a := range h.lru.all() {
+		a.mu.Lock()
+		busy := a.running || a.holds.Load() > 0
+		a.mu.Unlock()
+		if busy {
+			names = append(names, a.id.String())
+		}
+	}
+	return names
+}

@@ -1,0 +1,164 @@
+package object
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/seam"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// State is an object's side of the runtime: its storage, its alarm, its time. One
+// State belongs to one activation; after the activation has ended its methods
+// return ErrReset and change nothing. Methods that take a context need the one of
+// the present turn, or one that comes from it, unless they say otherwise.
+type State struct {
+	act     *activation
+	storage Storage
+
+	mu    sync.Mutex
+	cause error                              // why the activation ended; nil while it lives
+	ends  map[uint64]context.CancelCauseFunc // to call when it does
+	next  uint64                             // key of the next of them
+}
+
+func newState(a *activation) *State {
+	s := &State{act: a}
+	s.storage = Storage{state: s}
+	return s
+}
+
+// err tells why the activation has ended, or nil.
+func (s *State) err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cause
+}
+
+// end ends the activation for the given cause: its works and turns are cancelled.
+func (s *State) end(cause error) {
+	s.mu.Lock()
+	if s.cause != nil {
+		s.mu.Unlock()
+		return
+	}
+	s.cause = fmt.Errorf("%w: %w", ErrReset, cause)
+	ends := s.ends
+	s.ends = nil
+	s.mu.Unlock()
+	for _, cancel := range ends {
+		cancel(s.cause)
+	}
+}
+
+// onEnd calls cancel when the activation ends, or now if it has. forget takes
+// it back.
+func (s *State) onEnd(cancel context.CancelCauseFunc) (forget func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cause != nil {
+		cancel(s.cause)
+		return func() {}
+	}
+	if s.ends == nil {
+		s.ends = make(map[uint64]context.CancelCauseFunc)
+	}
+	key := s.next
+	s.next++
+	s.ends[key] = cancel
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.ends, key)
+	}
+}
+
+// turn returns the present turn if ctx belongs to it.
+func (s *State) turn(ctx context.Context) (*turn, error) {
+	t := turnOf(ctx)
+	switch {
+	case t == nil || t.life != s || t.ended || !t.owns:
+		if s.err() != nil {
+			return nil, named(s.act.id, ErrReset)
+		}
+		return nil, named(s.act.id, ErrNoTurn)
+	case s.err() != nil:
+		return nil, named(s.act.id, ErrReset)
+	}
+	return t, nil
+}
+
+// ID names the object.
+func (s *State) ID() storage.ID { return s.act.id }
+
+// Name is the object's name in its class.
+func (s *State) Name() string { return s.act.id.Name }
+
+// Now is the time on the host's clock.
+func (s *State) Now() time.Time { return s.act.hosted.host.seams.Clock.Now() }
+
+// Storage is the object's own keyspace.
+func (s *State) Storage() *Storage { return &s.storage }
+
+// Activation tells why this activation began.
+func (s *State) Activation() Activation { return s.act.reason }
+
+// Epoch is the number of the present opening of the store. It grows with every
+// opening and never repeats.
+func (s *State) Epoch() uint64 { return s.act.hosted.host.store.Epoch() }
+
+// Seams are the clock, executor, random source and probe of the host.
+func (s *State) Seams() *seam.Seams { return &s.act.hosted.host.seams }
+
+// Codec is the host's codec.
+func (s *State) Codec() Codec { return s.act.hosted.host.options.Codec }
+
+// Log is the host's logger with the object's class and name.
+func (s *State) Log() *slog.Logger {
+	return s.act.hosted.host.options.Logger.With("class", s.act.id.Class, "object", s.act.id.Name)
+}
+
+// Closing reports whether the host is being shut down: open turns and works may
+// end, and nothing long should begin.
+func (s *State) Closing() bool { return s.act.hosted.host.life.closing.Load() }
+
+// Invoke runs a request as a call of this object. Method.Call is what users call.
+// If ctx is the present turn's, the reply may come before it is durable, and what
+// this object replies then waits for it; otherwise it is a call from outside.
+func (s *State) Invoke(ctx context.Context, r *Request) error {
+	return s.act.hosted.host.Invoke(ctx, r)
+}
+
+// Sync commits what the turn has written so far and returns when it, and all
+// that the object depends on, is durable. What it committed stays if the handler
+// fails later.
+func (s *State) Sync(ctx context.Context) error {
+	t, err := s.turn(ctx)
+	if err != nil {
+		return err
+	}
+	if t.txs > 0 {
+		return fmt.Errorf("%s: object: sync inside a transaction", s.act.id)
+	}
+	if err := t.commit(false); err != nil {
+		return err
+	}
+	h := s.act.hosted.host
+	return h.storageError(s.act.id, h.store.WaitDurable(storage.Ticket(s.act.last.Load())))
+}
+
+// Purge ends the object with this turn: its keys, alarm, marks and open-execution
+// mark are removed in the turn's batch, together with what the turn wrote to
+// them. Events that the turn emits stay for their time. A later call finds a
+// fresh object.
+func (s *State) Purge(ctx context.Context) error {
+	t, err := s.turn(ctx)
+	if err != nil {
+		return err
+	}
+	t.writes.purge = true
+	return nil
+}

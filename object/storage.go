@@ -1,0 +1,313 @@
+package object
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// Storage is an object's own keyspace; no call can name a key of another object.
+// Its methods belong to one turn, whose context they need; reads see the turn's
+// own writes, and writes become stored with the turn's commit. Errors of the
+// store end the host, whatever the handler does with them.
+type Storage struct {
+	state *State
+	tx    *transaction // nil outside of a transaction
+}
+
+// Entry is a key and the value to store under it.
+type Entry struct {
+	Key   string
+	Value any
+}
+
+// Item is a stored key and its bytes.
+type Item struct {
+	Key   string
+	Value []byte
+}
+
+// begin checks that ctx may use the storage.
+func (s *Storage) begin(ctx context.Context) (*turn, error) {
+	if s.tx != nil && s.tx.done {
+		return nil, named(s.state.act.id, ErrTxDone)
+	}
+	return s.state.turn(ctx)
+}
+
+func (s *Storage) host() *Host { return s.state.act.hosted.host }
+
+// Get returns the bytes under key; ok is false if there are none.
+func (s *Storage) Get(ctx context.Context, key string) (value []byte, ok bool, err error) {
+	t, err := s.begin(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	return s.get(t, key)
+}
+
+func (s *Storage) get(t *turn, key string) ([]byte, bool, error) {
+	value, ok, err := s.host().store.Data(t.batch, t.object, key)
+	return value, ok, s.host().storageError(t.act.id, err)
+}
+
+// GetInto decodes the value under key into what v points to, and reports whether
+// there was one; if not, v is left alone.
+func (s *Storage) GetInto(ctx context.Context, key string, v any) (ok bool, err error) {
+	value, ok, err := s.Get(ctx, key)
+	if err != nil || !ok {
+		return false, err
+	}
+	if err := s.host().options.Codec.Decode(value, v); err != nil {
+		return false, fmt.Errorf("%s: decode key %q: %w", s.state.act.id, key, err)
+	}
+	return true, nil
+}
+
+// GetBatch returns the bytes under those of the keys that are stored.
+func (s *Storage) GetBatch(ctx context.Context, keys ...string) (map[string][]byte, error) {
+	t, err := s.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string][]byte, len(keys))
+	for _, key := range keys {
+		value, ok, err := s.get(t, key)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			found[key] = value
+		}
+	}
+	return found, nil
+}
+
+// Put stores v, encoded by the host's codec, under key. It returns
+// ErrKeyTooLarge, ErrValueTooLarge or ErrBatchTooLarge, and then changes nothing.
+func (s *Storage) Put(ctx context.Context, key string, v any) error {
+	value, err := s.encode(key, v)
+	if err != nil {
+		return err
+	}
+	return s.PutBytes(ctx, key, value)
+}
+
+// PutBytes stores the bytes of value under key, with the errors of Put.
+func (s *Storage) PutBytes(ctx context.Context, key string, value []byte) error {
+	t, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.check(t, len(key)+len(value), key, value); err != nil {
+		return err
+	}
+	t.put(key, value)
+	return nil
+}
+
+// PutBatch stores all entries or none: each key and value is checked before the
+// first is written.
+func (s *Storage) PutBatch(ctx context.Context, entries []Entry) error {
+	t, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	values := make([][]byte, len(entries))
+	total := 0
+	for i, e := range entries {
+		if values[i], err = s.encode(e.Key, e.Value); err != nil {
+			return err
+		}
+		total += len(e.Key) + len(values[i])
+		if err := s.check(t, total, e.Key, values[i]); err != nil {
+			return err
+		}
+	}
+	for i, e := range entries {
+		t.put(e.Key, values[i])
+	}
+	return nil
+}
+
+func (s *Storage) encode(key string, v any) ([]byte, error) {
+	value, err := s.host().options.Codec.Encode(v)
+	if err != nil {
+		return nil, fmt.Errorf("%s: encode key %q: %w", s.state.act.id, key, err)
+	}
+	return value, nil
+}
+
+// check returns why a key and value cannot be written by a turn that adds
+// addBytes in all (S7).
+func (s *Storage) check(t *turn, addBytes int, key string, value []byte) error {
+	o, id := &s.host().options, s.state.act.id
+	written := 0
+	if t.batch != nil {
+		written = t.batch.Len()
+	}
+	switch {
+	case len(key) > o.MaxKeyBytes:
+		return fmt.Errorf("%s: %w: %d bytes, the limit is %d", id, ErrKeyTooLarge, len(key), o.MaxKeyBytes)
+	case len(value) > o.MaxValueBytes:
+		return fmt.Errorf("%s: %w: key %q, %d bytes, the limit is %d", id, ErrValueTooLarge, key, len(value), o.MaxValueBytes)
+	case written+addBytes > o.MaxBatchBytes:
+		return fmt.Errorf("%s: %w: more than %d bytes", id, ErrBatchTooLarge, o.MaxBatchBytes)
+	}
+	return nil
+}
+
+func (t *turn) put(key string, value []byte) {
+	t.write()
+	t.batch.SetData(t.object, key, value)
+	t.writes.adds = true
+}
+
+// Delete removes key and reports whether it was stored.
+func (s *Storage) Delete(ctx context.Context, key string) (bool, error) {
+	n, err := s.DeleteBatch(ctx, key)
+	return n == 1, err
+}
+
+// DeleteBatch removes the keys and returns how many of them were stored.
+func (s *Storage) DeleteBatch(ctx context.Context, keys ...string) (int, error) {
+	t, err := s.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, key := range keys {
+		_, ok, err := s.get(t, key)
+		if err != nil {
+			return n, err
+		}
+		if !ok {
+			continue
+		}
+		n++
+		t.write()
+		t.batch.DeleteData(t.object, key)
+		t.writes.removes = true
+	}
+	return n, nil
+}
+
+// DeleteAll removes all keys and the alarm. An alarm set after it in the same
+// turn stays.
+func (s *Storage) DeleteAll(ctx context.Context) error {
+	t, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	if t.object.Number != 0 {
+		t.write()
+		t.batch.DeleteAllData(t.object)
+		t.writes.removes = true
+	}
+	return s.state.DeleteAlarm(ctx)
+}
+
+// ListOptions say which keys List yields. The zero value is all of them, in the
+// order of their bytes.
+type ListOptions struct {
+	Start      string // the first key, included
+	StartAfter string // begin after this key
+	End        string // the first key that is left out; empty: no bound
+	Prefix     string // only keys that begin with it
+	Reverse    bool   // from the last to the first
+	Limit      int    // at most so many; zero: no limit
+}
+
+// bounds returns the range of keys [lower, upper); an empty upper is no bound.
+func (o ListOptions) bounds() (lower, upper string, empty bool) {
+	lower, upper = o.Start, o.End
+	if o.StartAfter != "" {
+		lower = max(lower, o.StartAfter+"\x00")
+	}
+	if o.Prefix != "" {
+		lower = max(lower, o.Prefix)
+		if end := storage.PrefixEnd(o.Prefix); end != "" && (upper == "" || end < upper) {
+			upper = end
+		}
+	}
+	return lower, upper, upper != "" && lower >= upper
+}
+
+// List yields keys and their bytes from a snapshot of the moment of the call. A
+// range that is empty or lies the wrong way round yields nothing. An error ends
+// the sequence and is its last element.
+func (s *Storage) List(ctx context.Context, o ListOptions) iter.Seq2[Item, error] {
+	t, err := s.begin(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	lower, upper, empty := o.bounds()
+	if empty || t.object.Number == 0 || o.Limit < 0 {
+		return func(func(Item, error) bool) {}
+	}
+	it, err := s.host().store.ListData(t.batch, t.object, lower, upper, o.Reverse)
+	if err != nil {
+		return failed(s.host().storageError(t.act.id, err))
+	}
+	t.iters = append(t.iters, it)
+	return func(yield func(Item, error) bool) {
+		defer it.Close()
+		for n := 0; (o.Limit == 0 || n < o.Limit) && it.Next(); n++ {
+			if !yield(Item{string(it.Key()), it.Value()}, nil) {
+				return
+			}
+		}
+		if err := it.Err(); err != nil {
+			yield(Item{}, s.host().storageError(s.state.act.id, err))
+		}
+	}
+}
+
+func failed(err error) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) { yield(Item{}, err) }
+}
+
+// transaction is a part of a turn that can be undone by itself.
+type transaction struct{ done bool }
+
+// Transaction runs fn with a view of the storage. An error or a panic of fn
+// undoes what was written since Transaction began, alarm included, and nothing
+// else; the error is returned. Transactions nest. The view is of no use after fn
+// has ended (ErrTxDone).
+func (s *Storage) Transaction(ctx context.Context, fn func(ctx context.Context, tx *Storage) error) (err error) {
+	t, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	tx := &transaction{}
+	undo := t.savepoint()
+	t.txs++
+	complete := false
+	defer func() {
+		tx.done = true
+		t.txs--
+		if !complete || err != nil {
+			undo()
+		}
+	}()
+	err = fn(ctx, &Storage{state: s.state, tx: tx})
+	complete = true
+	return err
+}
+
+// savepoint returns a function that undoes what the turn writes from here on.
+func (t *turn) savepoint() (undo func()) {
+	var at storage.Savepoint
+	if t.batch != nil {
+		at = t.batch.Savepoint()
+	}
+	writes, after := t.writes, len(t.after)
+	return func() {
+		if t.batch != nil {
+			t.batch.Rollback(at)
+		}
+		t.writes, t.after = writes, t.after[:after]
+	}
+}

@@ -1,0 +1,505 @@
+package object
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/seam"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// turn is one handler run: its context, and what it has written so far. It is
+// made anew for each request and never reused, so that a context kept beyond its
+// turn is harmless.
+type turn struct {
+	context.Context // the caller's
+	act             *activation
+	life            *State
+	owns            bool // the task holds the turn; false while it is lent out
+	ended           bool
+
+	object storage.Object // as this turn will leave it
+	batch  *storage.Batch // nil until the first write
+	writes writes
+	after  []func(storage.Ticket) // to do once the writes are committed
+	firing *alarm.Row             // the alarm that this turn handles
+	again  *alarm.Row             // the alarm that the handler set before it failed
+	depth  int                    // of BlockConcurrencyWhile
+	txs    int                    // transactions under way
+	iters  []*storage.Iter        // to close at the end
+
+	joining sync.Mutex
+	joined  atomic.Pointer[joinedContext] // made by the first call of Done
+}
+
+// joinedContext ends when the caller's context ends or the activation does.
+type joinedContext struct {
+	context.Context
+	cancel context.CancelCauseFunc
+	forget func() // that the activation knows of it
+}
+
+// writes is what a turn has written beside the records in its batch. It is a
+// value, so that a transaction can keep and restore it.
+type writes struct {
+	alarmSet bool       // the turn sets or clears the alarm
+	alarm    *alarm.Row // the alarm it sets; nil: it clears it
+	adds     bool       // it stores a key or a mark
+	removes  bool       // it removes a key, a mark or the alarm
+	open     openChange // of the open-execution mark
+	purge    bool       // the object ends with this turn
+	events   bool
+	after    int // length of turn.after
+}
+
+type openChange uint8
+
+const (
+	openSame openChange = iota
+	openSet
+	openCleared
+)
+
+type turnKey struct{}
+
+// turnOf returns the turn whose context ctx is or comes from, or nil.
+func turnOf(ctx context.Context) *turn {
+	if t, ok := ctx.(*turn); ok {
+		return t
+	}
+	t, _ := ctx.Value(turnKey{}).(*turn)
+	return t
+}
+
+// Value returns the turn itself for its key.
+func (t *turn) Value(key any) any {
+	if key == (turnKey{}) {
+		return t
+	}
+	if j := t.joined.Load(); j != nil {
+		return j.Value(key)
+	}
+	return t.Context.Value(key)
+}
+
+// Done is closed when the caller's context ends or the activation does. The
+// joint context costs memory, so it is made only when it is asked for.
+func (t *turn) Done() <-chan struct{} {
+	if j := t.joined.Load(); j != nil {
+		return j.Done()
+	}
+	t.joining.Lock()
+	defer t.joining.Unlock()
+	j := t.joined.Load()
+	if j == nil {
+		j = &joinedContext{forget: func() {}}
+		j.Context, j.cancel = context.WithCancelCause(t.Context)
+		if t.life != nil {
+			j.forget = t.life.onEnd(j.cancel)
+		}
+		t.joined.Store(j)
+	}
+	return j.Done()
+}
+
+// Err tells why Done is closed, or nil.
+func (t *turn) Err() error {
+	if j := t.joined.Load(); j != nil {
+		return j.Err()
+	}
+	if err := t.Context.Err(); err != nil {
+		return err
+	}
+	if t.life != nil && t.life.err() != nil {
+		return context.Canceled
+	}
+	return nil
+}
+
+// holds reports whether the turn is under way and not lent out.
+func (t *turn) holds() bool { return t.owns && !t.ended }
+
+// serve runs a request in the turn that the caller owns, and reports whether the
+// caller owns it still. The request's err and ticket are set.
+func (a *activation) serve(r *Request) bool {
+	t := &r.turn
+	t.act, t.life, t.owns, t.object = a, a.life, true, a.object
+	complete := false
+	defer func() {
+		if !complete { // the handler ended its goroutine
+			t.end()
+			r.finish()
+			if t.owns {
+				a.yield()
+			}
+		}
+	}()
+	a.current = t
+	r.err = a.perform(t, r)
+	t.end()
+	r.ticket = storage.Ticket(a.last.Load())
+	complete = true
+	return t.owns
+}
+
+// perform is a turn from its constructor to its commit.
+func (a *activation) perform(t *turn, r *Request) error {
+	h := a.hosted.host
+	if err := h.store.Err(); err != nil {
+		return h.storageError(a.id, err)
+	}
+	if r.life != nil && r.life != a.life {
+		return named(a.id, ErrReset)
+	}
+	var err error
+	switch op := r.op.(type) {
+	case bare:
+		err = a.performBare(t, op)
+	case *firing:
+		err = a.performAlarm(t, r, op)
+	default:
+		err = a.performCall(t, r)
+	}
+	a.hosted.counts.turn(err)
+	return err
+}
+
+func (a *activation) performCall(t *turn, r *Request) error {
+	if err := a.ready(t); err != nil {
+		return err
+	}
+	return a.handle(t, r)
+}
+
+// performAlarm is a turn that handles an alarm; when it has failed, what follows
+// is stored in a commit of its own.
+func (a *activation) performAlarm(t *turn, r *Request, f *firing) error {
+	if stopped, err := f.stopped(t); stopped || err != nil {
+		return a.hosted.host.storageError(a.id, err)
+	}
+	t.life = a.life
+	err := a.performCall(t, r)
+	if err != nil {
+		err = f.failed(t, err)
+	}
+	return err
+}
+
+// bare is an operation of the runtime that needs no instance: no user code runs.
+type bare func(t *turn) error
+
+func (bare) run(context.Context, *activation) error { return nil }
+
+func (a *activation) performBare(t *turn, op bare) error {
+	if err := a.locate(); err != nil {
+		return a.hosted.host.storageError(a.id, err)
+	}
+	t.life, t.object = nil, a.object
+	err := op(t)
+	if err == nil {
+		err = t.commit(false)
+	}
+	if err != nil {
+		t.drop(err)
+	}
+	return err
+}
+
+// handle runs the operation and commits what it wrote, or drops it.
+func (a *activation) handle(t *turn, r *Request) error {
+	h := a.hosted.host
+	if h.seams.Probe != nil {
+		h.seams.At("handler/enter", a.id.String())
+	}
+	err := t.protect(func() error {
+		if r.key != "" {
+			return a.once(t, r)
+		}
+		return r.op.run(t, a)
+	})
+	if err == nil {
+		err = t.commit(true)
+	}
+	if err != nil {
+		t.drop(err)
+	}
+	return err
+}
+
+// protect runs user code in the turn and turns a panic into an error.
+func (t *turn) protect(fn func() error) error {
+	return guard(t.act.id, fn, func(err error) { t.drop(err) })
+}
+
+// guard runs user code and turns a panic into an error. If the code ends its
+// goroutine nobody will see the error, so it is given to exit.
+func guard(id storage.ID, fn func() error, exit func(error)) (err error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		v := recover()
+		if _, ok := v.(seam.Killed); ok {
+			panic(v)
+		}
+		err = &PanicError{ID: id, Value: v, Stack: debug.Stack()}
+		if v == nil { // runtime.Goexit
+			exit(err)
+		}
+	}()
+	err = fn()
+	returned = true
+	return err
+}
+
+// end closes what the turn has open.
+func (t *turn) end() {
+	t.ended = true
+	if t.act.current == t {
+		t.act.current = nil
+	}
+	for _, it := range t.iters {
+		it.Close()
+	}
+	t.iters = nil
+	if j := t.joined.Load(); j != nil {
+		j.forget()
+		j.cancel(context.Canceled)
+	}
+	t.recycle()
+	t.act.used.Store(t.act.hosted.host.lru.now())
+}
+
+// recycle gives the batch back.
+func (t *turn) recycle() {
+	if t.batch != nil {
+		t.batch.Reset()
+		t.act.hosted.host.batches.Put(t.batch)
+		t.batch = nil
+	}
+}
+
+// write returns the turn's batch for a change.
+func (t *turn) write() *storage.Batch {
+	if t.batch == nil {
+		t.batch = t.act.hosted.host.batches.Get().(*storage.Batch)
+		t.batch.For(t.act.id)
+	}
+	if t.object.Number == 0 {
+		t.object.Number = t.act.hosted.host.store.NewNumber()
+	}
+	return t.batch
+}
+
+// dirty reports whether the turn has anything to commit.
+func (t *turn) dirty() bool {
+	return t.writes.alarmSet || t.writes.purge || t.batch != nil && !t.batch.Empty()
+}
+
+// drop forgets what the turn wrote and has not committed. If it wrote anything,
+// or panicked, memory and storage may differ, so the activation is reset.
+func (t *turn) drop(err error) {
+	wrote := t.dirty()
+	if t.firing != nil {
+		t.again = t.writes.alarm
+	}
+	t.clear()
+	t.object = t.act.object
+	if wrote || errors.Is(err, ErrPanic) {
+		t.act.reset(err)
+	}
+}
+
+func (t *turn) clear() {
+	if t.batch != nil {
+		t.batch.Reset()
+		t.batch.For(t.act.id)
+	}
+	t.writes, t.after = writes{}, nil
+}
+
+// commit applies what the turn wrote. At the end of the turn that handles an
+// alarm the alarm goes with it, unless the handler set another (A4).
+func (t *turn) commit(last bool) error {
+	a, h := t.act, t.act.hosted.host
+	if t.life != nil && t.life.err() != nil {
+		return named(a.id, ErrReset)
+	}
+	if last && t.firing != nil && !t.writes.alarmSet {
+		t.writes.alarmSet, t.writes.removes = true, true
+	}
+	if !t.dirty() {
+		t.settle(storage.Ticket(a.last.Load()))
+		return h.storageError(a.id, h.store.Err())
+	}
+	row, err := t.complete()
+	if err != nil {
+		return h.storageError(a.id, err)
+	}
+	if n := t.batch.Len(); n > h.options.MaxBatchBytes {
+		return fmt.Errorf("%s: %w: %d bytes, the limit is %d", a.id, ErrBatchTooLarge, n, h.options.MaxBatchBytes)
+	}
+	if err := a.beginCommit(); err != nil {
+		return err
+	}
+	began := h.seams.Clock.Now()
+	ticket, err := h.store.Commit(t.batch)
+	a.endCommit()
+	if err != nil {
+		return h.storageError(a.id, err)
+	}
+	h.metrics.commit.Observe(h.seams.Clock.Now().Sub(began).Seconds())
+	t.committed(ticket, row)
+	if h.store.Congested() {
+		return h.storageError(a.id, h.store.WaitDurable(ticket))
+	}
+	return nil
+}
+
+// complete adds the rows of the runtime to the batch: alarm, header, or the end
+// of the object. It returns the alarm row as the batch leaves it.
+func (t *turn) complete() (*alarm.Row, error) {
+	a, w := t.act, &t.writes
+	old, err := a.alarm()
+	if err != nil {
+		return nil, err
+	}
+	row := old
+	if w.alarmSet {
+		row = w.alarm
+	}
+	b := t.write()
+	exists, err := t.exists(row)
+	if err != nil {
+		return nil, err
+	}
+	if !exists {
+		t.remove(b, old)
+		return nil, nil
+	}
+	if w.alarmSet {
+		moveAlarm(b, t.object, old, row)
+	}
+	if epoch := a.hosted.host.store.Epoch(); a.object.Number != t.object.Number || t.object.Epoch != epoch {
+		t.object.Epoch = epoch
+		b.SetHeader(t.object)
+	}
+	return row, nil
+}
+
+// exists tells whether the object exists after this turn: while it has a key, a
+// mark, an alarm or an open execution (O1).
+func (t *turn) exists(row *alarm.Row) (bool, error) {
+	w, store := &t.writes, t.act.hosted.host.store
+	switch {
+	case w.purge:
+		return false, nil
+	case row != nil || w.open == openSet:
+		return true, nil
+	case !w.removes && (w.adds || t.act.object.Number != 0):
+		return true, nil
+	}
+	if rows, err := store.HasRows(t.batch, t.object); rows || err != nil {
+		return rows, err
+	}
+	if w.open == openCleared {
+		return false, nil
+	}
+	_, open, err := store.Open(t.object)
+	return open, err
+}
+
+// remove ends this life of the object: whatever the turn wrote for it goes with
+// what was stored. The next life has another number.
+func (t *turn) remove(b *storage.Batch, old *alarm.Row) {
+	if t.act.object.Number != 0 || t.writes.adds || t.writes.open == openSet {
+		b.DropObject(t.object, dueOf(old))
+	}
+	t.object.Number, t.object.Epoch = 0, 0
+}
+
+// committed makes the turn's writes the state of the activation and does what
+// had to wait for them.
+func (t *turn) committed(ticket storage.Ticket, row *alarm.Row) {
+	a, h := t.act, t.act.hosted.host
+	moved := t.writes.alarmSet || row == nil && a.row != nil
+	events, purged := t.writes.events, t.writes.purge
+	a.depend(ticket)
+	old := a.object
+	a.object, a.row, a.rowKnown = t.object, row, true
+	if t.firing != nil && t.writes.alarmSet {
+		t.firing = nil // it is settled; a later commit of the turn leaves it alone
+	}
+	after := t.after
+	t.clear()
+	if moved {
+		h.tellScheduler(old, a.object, a.row)
+	}
+	t.after = after
+	t.settle(ticket)
+	if events {
+		h.watch.tell(a.id)
+	}
+	if purged {
+		a.reset(errDeleted)
+	}
+}
+
+// settle does what had to wait for the turn's commit.
+func (t *turn) settle(ticket storage.Ticket) {
+	after := t.after
+	t.after = nil
+	for _, f := range after {
+		f(ticket)
+	}
+}
+
+// depend notes that the object's memory depends on a commit.
+func (a *activation) depend(t storage.Ticket) {
+	for {
+		old := a.last.Load()
+		if old >= uint64(t) || a.last.CompareAndSwap(old, uint64(t)) {
+			return
+		}
+	}
+}
+
+// storageError names the object in an error of the store, and tells a store that
+// was closed by Shutdown from one that failed.
+func (h *Host) storageError(id storage.ID, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, storage.ErrClosed):
+		return named(id, ErrShutdown)
+	case errors.Is(err, ErrStorage):
+		h.fail(err)
+	}
+	return named(id, err)
+}
+
+// callFrom runs a call that the turn makes to another object. It returns as soon
+// as that turn has ended; what the answer depends on, this object depends on too.
+func (t *turn) callFrom(ctx context.Context, c *hosted, r *Request) error {
+	h := c.host
+	if err := h.waits.begin(t.act.id, r.id); err != nil {
+		return err
+	}
+	defer h.waits.end(t.act.id, r.id)
+	err := c.deliver(ctx, r)
+	t.act.depend(r.ticket)
+	return err
+}
+
+// deadline is a context of the turn that ends at the limit of its block.
+func (t *turn) deadline(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	s := &t.act.hosted.host.seams
+	return s.WithDeadline(ctx, s.Clock.Now().Add(limit), ErrTimeout)
+}

@@ -1,0 +1,125 @@
+package object
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// maxBlockDepth bounds the nesting of BlockConcurrencyWhile.
+const maxBlockDepth = 64
+
+// BlockConcurrencyWhile runs fn and keeps every other event of the object out
+// until it ends. In a turn that is so already, and what it adds is the limit
+// (ClassOptions.BlockLimit) and the consequence: an error or a panic of fn, or
+// the limit, resets the activation. It nests up to 64 deep, then ErrTooDeep.
+// From a work (see Go) it takes a turn for fn, as Do does.
+func (s *State) BlockConcurrencyWhile(ctx context.Context, fn func(context.Context) error) error {
+	t := turnOf(ctx)
+	if t == nil || t.life != s || !t.holds() {
+		return s.Do(ctx, func(ctx context.Context) error { return s.BlockConcurrencyWhile(ctx, fn) })
+	}
+	if t.depth >= maxBlockDepth {
+		return named(s.act.id, ErrTooDeep)
+	}
+	t.depth++
+	err := t.block(ctx, s.act.hosted.options.BlockLimit, fn)
+	t.depth--
+	if err != nil {
+		t.clear()
+		t.object = s.act.object
+		s.act.reset(err)
+	}
+	return err
+}
+
+// Release lends the turn to others while fn does slow work outside. It commits
+// first, like Sync; when fn has ended it takes the turn back, before calls that
+// wait, and returns fn's error. In fn the object's state cannot be touched, and
+// after it memory may have changed. It returns ErrReset if the activation ended
+// meanwhile.
+func (s *State) Release(ctx context.Context, fn func(context.Context) error) error {
+	t, err := s.turn(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.Sync(ctx); err != nil {
+		return err
+	}
+	a := s.act
+	t.owns = false
+	a.current = nil
+	a.yield()
+	err = t.protect(func() error { return fn(ctx) })
+	t.owns = a.resume(s)
+	if !t.owns || s.err() != nil {
+		return named(a.id, ErrReset)
+	}
+	a.current, t.object = t, a.object
+	return err
+}
+
+// Go starts fn as a task beside the turns, once the present turn's commit is
+// durable; if the turn fails, fn never starts. fn touches the object only through
+// Do. Its ctx ends when the activation does, or when the host shuts down. The
+// object stays in memory while fn runs. A panic of fn is logged and ends fn only.
+func (s *State) Go(ctx context.Context, name string, fn func(context.Context)) error {
+	t, err := s.turn(ctx)
+	if err != nil {
+		return err
+	}
+	a, h := s.act, s.act.hosted.host
+	t.then(func(storage.Ticket) {
+		depends := storage.Ticket(a.last.Load())
+		a.holds.Add(1)
+		if h.life.enter(true) != nil {
+			return
+		}
+		h.seams.Executor.Go(name, func() {
+			defer h.life.leave()
+			defer a.holds.Add(-1)
+			if h.store.WaitDurable(depends) == nil {
+				s.work(name, fn)
+			}
+		})
+	})
+	return nil
+}
+
+// work runs fn with a context that ends with the activation and the host.
+func (s *State) work(name string, fn func(context.Context)) {
+	h := s.act.hosted.host
+	ctx, cancel := context.WithCancelCause(h.life.ctx)
+	defer cancel(context.Canceled)
+	defer s.onEnd(cancel)()
+	if h.seams.Probe != nil {
+		h.seams.At("work/start", s.act.id.String())
+	}
+	log := func(err error) { s.Log().Error("work panicked", "work", name, "error", err) }
+	if err := guard(s.act.id, func() error { fn(ctx); return nil }, log); err != nil {
+		log(err)
+	}
+}
+
+// then does f when the turn's writes are committed. A turn that has nothing to
+// commit does it at its end all the same.
+func (t *turn) then(f func(storage.Ticket)) { t.after = append(t.after, f) }
+
+// Do runs fn as a turn of the object, from a work. It returns when the turn's
+// commit is durable, with fn's error if it has one; a turn that fails leaves no
+// trace. It returns ErrReset if the activation has ended, and ErrDeadlock if ctx
+// is the turn's of the same object.
+func (s *State) Do(ctx context.Context, fn func(context.Context) error) error {
+	if t := turnOf(ctx); t != nil && t.act == s.act && t.holds() {
+		return fmt.Errorf("%s: %w: Do in a turn of the same object", s.act.id, ErrDeadlock)
+	}
+	if s.err() != nil {
+		return named(s.act.id, ErrReset)
+	}
+	r := &Request{
+		id: s.act.id, life: s, exempt: true,
+		op: funcOp(func(ctx context.Context, _ *activation) error { return fn(ctx) }),
+	}
+	return s.act.hosted.host.Invoke(ctx, r)
+}

@@ -1,0 +1,110 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Crew is the coroutines that run the tasks of one machine after another, and
+// what a watchdog sees of them. The zero Crew is ready for use.
+type Crew struct {
+	idle []*coroutine
+
+	// running and beat are for the watchdog: the name of the task that runs, nil
+	// between steps, and a count that changes with each step.
+	running atomic.Pointer[string]
+	beat    atomic.Uint64
+}
+
+// coroutine runs one task after another, so that tasks are cheap.
+type coroutine struct {
+	next  func() (done bool, ok bool)
+	stop  func()
+	yield func(done bool) bool
+	m     *Machine
+	task  *task
+}
+
+func (c *Crew) coroutine() *coroutine {
+	if n := len(c.idle); n > 0 {
+		co := c.idle[n-1]
+		c.idle = c.idle[:n-1]
+		return co
+	}
+	co := &coroutine{}
+	co.next, co.stop = iter.Pull(co.work)
+	return co
+}
+
+func (co *coroutine) work(yield func(bool) bool) {
+	co.yield = yield
+	for {
+		co.m.body(co.task)
+		co.m, co.task = nil, nil
+		if !yield(true) {
+			return
+		}
+	}
+}
+
+// Close lets the idle coroutines go.
+func (c *Crew) Close() {
+	for _, co := range c.idle {
+		co.stop()
+	}
+	c.idle = nil
+}
+
+// TaskPanic is a panic in a task of a living process.
+type TaskPanic struct {
+	Task  string
+	Value any
+	Stack []byte
+}
+
+func (p *TaskPanic) Error() string {
+	return fmt.Sprintf("task %q panicked: %v\n%s", p.Task, p.Value, p.Stack)
+}
+
+// Watch returns nil when done is closed, and an error that names the task and
+// the remedy if one task runs for limit of real time without a step.
+func (c *Crew) Watch(limit time.Duration, done <-chan struct{}) error {
+	tick := time.NewTicker(limit)
+	defer tick.Stop()
+	last := c.beat.Load()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-tick.C:
+		}
+		beat, name := c.beat.Load(), c.running.Load()
+		if name == nil || beat != last {
+			last = beat
+			continue
+		}
+		return fmt.Errorf("simulation: task %q has not yielded for %v of real time: it waits where the simulation cannot see it, or never ends.\n"+
+			"Remedy: wait through seams (Executor.Wait, Seams.Sleep, State.Release) instead of a bare channel, <-ctx.Done(), time.Sleep or a mutex held across a wait.\n%s",
+			*name, limit, stuckStack())
+	}
+}
+
+// stuckStack is the stack of the coroutine that runs or blocks, if it can be told.
+func stuckStack() string {
+	buf := make([]byte, 1<<20)
+	buf = buf[:runtime.Stack(buf, true)]
+	for _, g := range strings.Split(string(buf), "\n\n") {
+		head, _, _ := strings.Cut(g, "\n")
+		if strings.Contains(g, "machine.(*coroutine).work") && !strings.Contains(head, "[coroutine") {
+			return g
+		}
+	}
+	return ""
+}
+
+var errLivelock = errors.New("simulation: a million steps without time moving: some code loops without waiting")

@@ -1,0 +1,142 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/holdfast-dev/holdfast/seam"
+)
+
+// task is a function under way. It waits while ready is not nil.
+type task struct {
+	name string
+	proc *Process // nil: a task outside of every process
+	f    func()
+	co   *coroutine // nil until it first runs
+
+	ctx    context.Context
+	ready  <-chan struct{}
+	err    error // what the wait came to
+	killed bool  // it is being unwound
+	calls  int   // seam calls since its process died
+}
+
+// run lets t go on until it yields or ends.
+func (m *Machine) run(t *task) {
+	crew := m.cfg.Crew
+	co := t.co
+	if co == nil {
+		co = crew.coroutine()
+		co.m, co.task, t.co = m, t, co
+	}
+	m.current = t
+	crew.running.Store(&t.name)
+	crew.beat.Add(1)
+	done, _ := co.next()
+	m.current = nil
+	crew.running.Store(nil)
+	if done {
+		t.co = nil
+		crew.idle = append(crew.idle, co)
+	}
+}
+
+// body runs the task's function and keeps its panics from the driver.
+func (m *Machine) body(t *task) {
+	defer func() {
+		r := recover()
+		switch {
+		case r == nil, t.killed, t.proc != nil && t.proc.dead:
+			// The dead cannot fail: what their unwinding does is not real.
+		case r == any(seam.Killed{}):
+			m.fail(fmt.Errorf("task %q met the death of a process that is not its own", t.name))
+		default:
+			m.fail(&TaskPanic{Task: t.name, Value: r, Stack: debug.Stack()})
+		}
+	}()
+	t.f()
+}
+
+// yield gives control back to the driver until the task is run again.
+func (t *task) yield() { t.co.yield(false) }
+
+// poll reports whether the wait of t is over, and keeps what it came to.
+func (t *task) poll() bool {
+	select {
+	case <-t.ready:
+		t.err = nil
+		return true
+	default:
+	}
+	if t.ctx.Err() != nil {
+		t.err = context.Cause(t.ctx)
+		return true
+	}
+	return false
+}
+
+// wait parks the running task until ready yields or ctx ends.
+func (m *Machine) wait(t *task, ctx context.Context, ready <-chan struct{}) error {
+	t.ctx, t.ready = ctx, ready
+	m.parked = append(m.parked, t)
+	t.yield()
+	t.ctx, t.ready = nil, nil
+	return t.err
+}
+
+// pause lets other tasks go first.
+func (m *Machine) pause(t *task) {
+	m.ready = append(m.ready, t)
+	t.yield()
+}
+
+// end unwinds t: it goes on with killed set, so that each of its seam calls
+// panics, until its function returns.
+func (m *Machine) end(t *task) {
+	if t.co == nil {
+		return
+	}
+	t.killed = true
+	m.run(t)
+}
+
+// abandon takes the running task off its thread of control for good. Its
+// coroutine is lost.
+func (m *Machine) abandon(t *task) {
+	co := t.co
+	t.co = nil
+	for {
+		co.yield(false)
+	}
+}
+
+// Spawn starts f as a task outside of every process.
+func (m *Machine) Spawn(name string, f func()) {
+	m.ready = append(m.ready, &task{name: name, f: f})
+}
+
+// InTask reports whether the caller runs in a task, rather than as the driver.
+func (m *Machine) InTask() bool { return m.current != nil }
+
+// Current is the process that the running task belongs to; nil for the driver
+// and for tasks outside.
+func (m *Machine) Current() *Process {
+	if m.current == nil {
+		return nil
+	}
+	return m.current.proc
+}
+
+// Wait parks a task that belongs to no process, as seam.Executor.Wait does.
+func (m *Machine) Wait(ctx context.Context, ready <-chan struct{}) error {
+	t := m.current
+	if t == nil {
+		panic("machine: the driver cannot wait")
+	}
+	err := m.wait(t, ctx, ready)
+	if t.killed {
+		panic(seam.Killed{})
+	}
+	return err
+}

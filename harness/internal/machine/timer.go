@@ -1,0 +1,95 @@
+package machine
+
+import (
+	"container/heap"
+	"time"
+)
+
+// timer runs a function of a process at a time. It is in the heap while its
+// index is not negative.
+type timer struct {
+	m     *Machine
+	proc  *Process
+	at    time.Time
+	seq   uint64
+	f     func()
+	index int
+}
+
+// after adds a timer. Its time is never in the past.
+func (m *Machine) after(p *Process, d time.Duration, f func()) *timer {
+	m.seq++
+	t := &timer{m: m, proc: p, at: m.now.Add(max(d, 0)), seq: m.seq, f: f}
+	heap.Push(&m.timers, t)
+	return t
+}
+
+// AfterFunc runs f once, as a task outside of every process, when d has passed.
+func (m *Machine) AfterFunc(d time.Duration, f func()) { m.after(nil, d, f) }
+
+// Stop implements seam.Timer.
+func (t *timer) Stop() bool {
+	if t.index < 0 {
+		return false
+	}
+	heap.Remove(&t.m.timers, t.index)
+	return true
+}
+
+// fire makes a task of each timer that is due, in the order of time.
+func (m *Machine) fire() {
+	for len(m.timers) > 0 && !m.timers[0].at.After(m.now) {
+		t := heap.Pop(&m.timers).(*timer)
+		m.ready = append(m.ready, &task{name: "timer", proc: t.proc, f: t.f})
+	}
+}
+
+// timerHeap orders timers by time, then by when they were set.
+type timerHeap []*timer
+
+func (h timerHeap) next() (time.Time, bool) {
+	if len(h) == 0 {
+		return time.Time{}, false
+	}
+	return h[0].at, true
+}
+
+// drop removes the timers of p.
+func (h *timerHeap) drop(p *Process) {
+	kept := (*h)[:0]
+	for _, t := range *h {
+		if t.proc == p {
+			t.index = -1
+			continue
+		}
+		t.index = len(kept)
+		kept = append(kept, t)
+	}
+	clear((*h)[len(kept):])
+	*h = kept
+	heap.Init(h)
+}
+
+func (h timerHeap) Len() int { return len(h) }
+func (h timerHeap) Less(i, j int) bool {
+	if !h[i].at.Equal(h[j].at) {
+		return h[i].at.Before(h[j].at)
+	}
+	return h[i].seq < h[j].seq
+}
+func (h timerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *timerHeap) Push(x any) {
+	t := x.(*timer)
+	t.index = len(*h)
+	*h = append(*h, t)
+}
+func (h *timerHeap) Pop() any {
+	t := (*h)[len(*h)-1]
+	(*h)[len(*h)-1] = nil
+	*h = (*h)[:len(*h)-1]
+	t.index = -1
+	return t
+}

@@ -159,7 +159,8 @@ func (m *Method[A, R]) Name() string { return m.name }
 // Call runs the method on the object called name and returns its answer. from is
 // a *Host outside of objects, or the *State of the object that calls. ctx bounds
 // the wait; a call whose ctx ends while it waits for its turn never runs, and one
-// whose ctx ends later returns an error that wraps ErrUnknown.
+// whose ctx ends later may return an error that wraps ErrUnknown, when the turn
+// may commit or not.
 //
 // From outside it returns when everything the answer depends on is durable (O7).
 // Errors of the handler arrive unchanged; see the Err variables for the others.

@@ -23,6 +23,7 @@ type Store struct {
 	space  space
 
 	epoch    uint64
+	openedAt time.Time
 	previous Previous
 	numbers  atomic.Uint32 // counts the object numbers given out in this epoch
 	seqs     atomic.Uint64 // the last sequence number given out
@@ -79,19 +80,20 @@ func (s *Store) beginEpoch() error {
 	if !s.previous.Clean && s.previous.Epoch > 0 {
 		crashes = s.previous.Crashes
 	}
-	return s.writeEpoch(false, crashes+1, s.seams.Clock.Now())
+	s.openedAt = s.seams.Clock.Now()
+	return s.writeEpoch(false, crashes+1)
 }
 
 // writeEpoch stores the state of this opening. crashes is what the next opening
 // will read if this one ends without Close.
-func (s *Store) writeEpoch(clean bool, crashes uint64, openedAt time.Time) error {
+func (s *Store) writeEpoch(clean bool, crashes uint64) error {
 	v := []byte{1, 0}
 	if clean {
 		v[1], crashes = 1, 0
 	}
 	v = binary.AppendUvarint(v, s.epoch)
 	v = binary.AppendUvarint(v, crashes)
-	v = binary.AppendVarint(v, openedAt.UnixNano())
+	v = binary.AppendVarint(v, s.openedAt.UnixNano())
 	var b Batch
 	b.Set(metaKey("epoch"), v)
 	t, err := s.Commit(&b)
@@ -228,7 +230,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	if err == nil {
-		err = s.writeEpoch(true, 0, s.seams.Clock.Now())
+		err = s.writeEpoch(true, 0)
 	}
 	return errors.Join(err, s.release(ErrClosed))
 }

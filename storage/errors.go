@@ -25,7 +25,7 @@ var (
 	ErrStorage = errors.New("storage failed")
 	// ErrCorrupt is wrapped, beside ErrStorage, when the files hold what was
 	// never written.
-	ErrCorrupt = errors.New("storage: files are damaged")
+	ErrCorrupt = errors.New("files are damaged")
 	// ErrNoSpace is returned by Commit when free space is below the floor.
 	// Nothing was changed; the same commit may be tried again.
 	ErrNoSpace = errors.New("storage: no space left")

@@ -82,6 +82,9 @@ func Open(o Options) (*Store, error) {
 	if err := makeDir(o); err != nil {
 		return nil, err
 	}
+	if o.Dir, err = realDir(o); err != nil {
+		return nil, err
+	}
 	lock, err := lockDir(o)
 	if err != nil {
 		return nil, err
@@ -117,8 +120,7 @@ func openLocked(o Options, lock *pebble.Lock) (*Store, error) {
 	return s, nil
 }
 
-// makeDir makes the directory and its parents. Each new entry is made durable in
-// its parent by the syncs that follow.
+// makeDir makes the directory and its parents, each of them durable.
 func makeDir(o Options) error {
 	fsys := o.Pebble.FS
 	info, err := fsys.Stat(o.Dir)
@@ -130,10 +132,42 @@ func makeDir(o Options) error {
 	case !isNotExist(err):
 		return fmt.Errorf("storage: %w", err)
 	}
+	var made []string // the directories that get an entry, innermost first
+	for dir := o.Dir; isNotExist(err); {
+		parent := fsys.PathDir(dir)
+		if parent == dir {
+			break
+		}
+		made = append(made, parent)
+		dir = parent
+		_, err = fsys.Stat(dir)
+	}
 	if err := fsys.MkdirAll(o.Dir, 0o755); err != nil {
 		return fmt.Errorf("storage: %w", err)
 	}
-	return syncDir(fsys, fsys.PathDir(o.Dir))
+	for _, dir := range made {
+		if err := syncDir(fsys, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// realDir is dir by the one name that all its other names stand for, so that two
+// openings by different names meet at the lock. Only the operating system's
+// files have other names.
+func realDir(o Options) (string, error) {
+	if o.Pebble.FS != vfs.Default {
+		return o.Dir, nil
+	}
+	dir, err := filepath.EvalSymlinks(o.Dir)
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err != nil {
+		return "", fmt.Errorf("storage: %w", err)
+	}
+	return dir, nil
 }
 
 func lockDir(o Options) (*pebble.Lock, error) {

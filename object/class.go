@@ -76,6 +76,15 @@ func (c *Class[T]) definition() *class { return &c.def }
 // Name returns the name of the class.
 func (c *Class[T]) Name() string { return c.def.name }
 
+// Reject notes what is wrong with the definition, for Open to return: how a job
+// type that embeds a Class reports mistakes in its own configuration. Nil is
+// nothing.
+func (c *Class[T]) Reject(err error) {
+	if err != nil {
+		c.def.err = err
+	}
+}
+
 // class is a Class without its type.
 type class struct {
 	name      string

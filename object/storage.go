@@ -194,6 +194,20 @@ func (s *Storage) DeleteBatch(ctx context.Context, keys ...string) (int, error) 
 	return n, nil
 }
 
+// DeletePrefix removes every key that begins with prefix, without reading them.
+func (s *Storage) DeletePrefix(ctx context.Context, prefix string) error {
+	t, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	if t.object.Number != 0 {
+		t.write()
+		t.batch.DeleteDataRange(t.object, prefix, storage.PrefixEnd(prefix))
+		t.writes.removes = true
+	}
+	return nil
+}
+
 // DeleteAll removes all keys and the alarm. An alarm set after it in the same
 // turn stays.
 func (s *Storage) DeleteAll(ctx context.Context) error {
@@ -203,7 +217,7 @@ func (s *Storage) DeleteAll(ctx context.Context) error {
 	}
 	if t.object.Number != 0 {
 		t.write()
-		t.batch.DeleteAllData(t.object)
+		t.batch.DeleteDataRange(t.object, "", "")
 		t.writes.removes = true
 	}
 	return s.state.DeleteAlarm(ctx)

@@ -61,18 +61,12 @@ func (m *batchModel) Delete(rt *rapid.T) {
 	delete(m.seen, key)
 }
 
+// DeleteRange takes any two bounds; the range of a lower bound that is not below
+// the upper one is empty.
 func (m *batchModel) DeleteRange(rt *rapid.T) {
 	lower, upper := keys.Draw(rt, "lower"), keys.Draw(rt, "upper")
-	if lower >= upper {
-		return
-	}
-	m.batch.DeleteRange(dataKey(m.object, lower), dataKey(m.object, upper))
-	maps.DeleteFunc(m.seen, func(k, _ string) bool { return lower <= k && k < upper })
-}
-
-func (m *batchModel) DeleteAll(rt *rapid.T) {
-	m.batch.DeleteAllData(m.object)
-	clear(m.seen)
+	m.batch.DeleteDataRange(m.object, lower, upper)
+	maps.DeleteFunc(m.seen, func(k, _ string) bool { return lower <= k && (upper == "" || k < upper) })
 }
 
 func (m *batchModel) Save(rt *rapid.T) {
@@ -175,7 +169,7 @@ func TestIterShowsItsMoment(t *testing.T) {
 
 	b.SetData(o, "b", []byte("later"))
 	b.SetData(o, "bb", []byte("later"))
-	b.DeleteAllData(o)
+	b.DeleteDataRange(o, "", "")
 	commit(t, s, func(b *Batch) { b.SetData(o, "c", []byte("later")); b.SetData(o, "d", []byte("later")) })
 	var got []string
 	for it.Next() {

@@ -76,18 +76,25 @@ func (b *Batch) SetData(o Object, key string, value []byte) { b.Set(dataKey(o, k
 // DeleteData removes one of the object's keys.
 func (b *Batch) DeleteData(o Object, key string) { b.Delete(dataKey(o, key)) }
 
-// DeleteAllData removes all of the object's keys.
-func (b *Batch) DeleteAllData(o Object) {
-	b.DeleteRange(rowKey(nil, o.Shard, o.Number, subData), rowKey(nil, o.Shard, o.Number, subData+1))
+// DeleteDataRange removes the object's keys in [lower, upper), where an empty
+// upper means no bound.
+func (b *Batch) DeleteDataRange(o Object, lower, upper string) {
+	low, high := dataRange(o, lower, upper)
+	b.DeleteRange(low, high)
+}
+
+// dataRange is the range of the keys that hold the user's keys in [lower, upper).
+func dataRange(o Object, lower, upper string) (low, high []byte) {
+	if upper == "" {
+		return dataKey(o, lower), rowKey(nil, o.Shard, o.Number, subData+1)
+	}
+	return dataKey(o, lower), dataKey(o, upper)
 }
 
 // ListData walks the object's keys in [lower, upper), where an empty upper means
 // no bound, as b, which may be nil, leaves them. The keys it yields are the user's.
 func (s *Store) ListData(b *Batch, o Object, lower, upper string, reverse bool) (*Iter, error) {
-	low, high := dataKey(o, lower), rowKey(nil, o.Shard, o.Number, subData+1)
-	if upper != "" {
-		high = dataKey(o, upper)
-	}
+	low, high := dataRange(o, lower, upper)
 	return s.iter(b, low, high, reverse, len(rowKey(nil, o.Shard, o.Number, subData)))
 }
 

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -182,3 +183,13 @@ func (m *Machine) Close() {
 
 // Crew is the crew that runs the tasks of m.
 func (m *Machine) Crew() *Crew { return m.cfg.Crew }
+
+// Abort makes err the machine's failure, and does not come back to the task that
+// calls it.
+func (m *Machine) Abort(err error) {
+	m.fail(err)
+	if t := m.current; t != nil {
+		_ = m.wait(t, context.Background(), nil)
+		panic(seam.Killed{})
+	}
+}

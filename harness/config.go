@@ -1,0 +1,81 @@
+package harness
+
+import "time"
+
+// Config is what options change.
+type Config struct {
+	seed      uint64
+	depth     int
+	budget    int
+	settle    time.Duration
+	downtime  time.Duration
+	watchdog  time.Duration
+	shards    int
+	newDisk   func() disk
+	host      []hostOption
+	checks    []check
+	gateCheck bool // NoLostAck
+}
+
+// Option changes how a scenario is run, or adds a checker.
+type Option func(*Config)
+
+func newConfig(opts []Option) *Config {
+	c := &Config{
+		depth:    1,
+		budget:   200_000,
+		settle:   2 * time.Minute,
+		watchdog: 10 * time.Second,
+		shards:   4,
+		newDisk:  newMapDisk,
+	}
+	for _, o := range opts {
+		o(c)
+	}
+	return c
+}
+
+// Depth is how many crashes one plan may have: 1, which is the default, or 2 for
+// all pairs of points.
+func Depth(n int) Option { return func(c *Config) { c.depth = n } }
+
+// Seed chooses the schedule. With 0, the default, tasks run first come, first
+// served; with any other they are chosen at random and switch at points.
+func Seed(n uint64) Option { return func(c *Config) { c.seed = n } }
+
+// Budget bounds the number of plans. Beyond it plans are chosen evenly from each
+// kind of point, and the report tells the fraction covered. Default: 200,000.
+func Budget(plans int) Option { return func(c *Config) { c.budget = plans } }
+
+// Settle is how much virtual time passes after the scenario, without crashes,
+// before the final checks. Default: 2 minutes.
+func Settle(d time.Duration) Option { return func(c *Config) { c.settle = d } }
+
+// Downtime is how much virtual time passes between a planned crash and the next
+// start. Default: 0.
+func Downtime(d time.Duration) Option { return func(c *Config) { c.downtime = d } }
+
+// Watchdog is how much real time a task may take without a step before the run
+// ends with an error that names it. Default: 10 seconds.
+func Watchdog(d time.Duration) Option { return func(c *Config) { c.watchdog = d } }
+
+// Shards is the number of shards of the store. Default: 4, since each start
+// looks at each shard.
+func Shards(n int) Option { return func(c *Config) { c.shards = n } }
+
+// MapStore keeps the store in a map. It is the default, and the fastest.
+func MapStore() Option { return func(c *Config) { c.newDisk = newMapDisk } }
+
+// PebbleStore keeps the store in Pebble, on a file system in memory that forgets
+// at a crash what was not synced.
+func PebbleStore() Option { return func(c *Config) { c.newDisk = newPebbleDisk } }
+
+// check is a checker. Its functions may be nil.
+type check struct {
+	name    string
+	promise string                                // such as "O7: nothing leaves ..."
+	stored  func(s *Sim, view *storedState) error // of each state that a crash leaves, and of the last
+	end     func(s *Sim) error                    // after the scenario has settled
+}
+
+func checker(ch check) Option { return func(c *Config) { c.checks = append(c.checks, ch) } }

@@ -1,0 +1,133 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-dev/holdfast/harness/internal/machine"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/seam"
+)
+
+// Kind is a way for a process to end.
+type Kind int
+
+const (
+	// Kill ends the process. Of the commits that were not synced any number
+	// survive, but never a later one without an earlier one.
+	Kill Kind = iota
+	// PowerLoss ends the machine: nothing survives that was not synced.
+	PowerLoss
+)
+
+// ErrDown is returned by calls while no process runs and none is on its way.
+var ErrDown = errors.New("harness: the process is down: Restart it first")
+
+// onPoint notes a point, and decides whether the process dies there.
+func (s *Sim) onPoint(_ *machine.Process, at seam.Point) bool {
+	hit := s.timeline.pass(at, s)
+	s.gate.pass(at, s)
+	if s.settling || s.next >= len(s.plan.crashes) || s.plan.crashes[s.next].at != hit.String() {
+		return false
+	}
+	s.keep = s.plan.crashes[s.next].keep
+	s.next++
+	s.crashedAt = append(s.crashedAt, len(s.timeline.hits)-1)
+	return true
+}
+
+// onDeath takes the disk from a process that dies and tells its callers.
+func (s *Sim) onDeath(*machine.Process) {
+	unsynced := s.disk.unsynced()
+	kept := min(s.keep, unsynced)
+	s.disk.crash(kept)
+	s.gate.died(unsynced - kept)
+	s.host = nil
+	if s.orderly {
+		s.timeline.note(s.m.Now(), "shut down in order")
+	} else {
+		s.crashes++
+		s.timeline.note(s.m.Now(), fmt.Sprintf("CRASH: %d of %d unsynced commits survive", kept, unsynced))
+	}
+	if !s.stayDown && s.up == nil {
+		s.up = make(chan struct{})
+	}
+	for c := range s.calls {
+		c.lose()
+	}
+	clear(s.calls)
+}
+
+// Crash ends the process now. It stays down until Restart.
+func (s *Sim) Crash(kind Kind) {
+	s.onDriver("Crash")
+	if !s.alive() {
+		s.Fatalf("Crash: %v", ErrDown)
+	}
+	s.keep = 0
+	if n := s.disk.unsynced(); kind == Kill && n > 0 {
+		s.keep = int(s.m.Uint64() % uint64(n+1))
+	}
+	s.stayDown = true
+	s.proc.Kill()
+	s.stayDown = false
+	s.checkStored()
+}
+
+func (s *Sim) alive() bool { return s.proc != nil && !s.proc.Dead() }
+
+// RestartOption changes what Restart starts.
+type RestartOption func(*Sim)
+
+// WithCode starts the next process with other definitions, as a deployment does.
+func WithCode(defs ...object.Definition) RestartOption {
+	return func(s *Sim) { s.defs = defs }
+}
+
+// Restart starts the process again. If it runs, it is shut down in order first.
+func (s *Sim) Restart(opts ...RestartOption) {
+	s.onDriver("Restart")
+	if s.alive() {
+		s.Shutdown()
+	}
+	for _, o := range opts {
+		o(s)
+	}
+	s.boot()
+}
+
+// Shutdown ends the host in order. It stays down until Restart. If a planned
+// crash comes meanwhile, the process has died instead.
+func (s *Sim) Shutdown() {
+	s.onDriver("Shutdown")
+	if !s.alive() {
+		s.Fatalf("Shutdown: %v", ErrDown)
+	}
+	host, p := s.host, s.proc
+	s.stayDown = true
+	defer func() { s.stayDown, s.orderly = false, false }()
+	var err error
+	ended := false
+	p.Go("shutdown", func() {
+		if host != nil {
+			err = host.Shutdown(context.Background())
+		}
+		ended = true
+	})
+	switch s.m.Drive(s.m.Now().Add(callLimit), func() bool { return ended }) {
+	case machine.Failed:
+		s.abort(s.m.Failure())
+	case machine.Idle:
+		s.Fatalf("Shutdown does not come to its end")
+	case machine.Died:
+		s.checkStored()
+		return
+	}
+	if err != nil {
+		s.Fatalf("Shutdown: %v", err)
+	}
+	s.orderly = host != nil
+	s.down = true
+	p.Kill()
+}

@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/holdfast-dev/holdfast/harness/internal/machine"
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
+)
+
+// disk is what survives the processes of one simulation.
+type disk interface {
+	// open returns the engine for the next process.
+	open() (storage.Engine, error)
+	// unsynced is the number of batches that a crash could lose now.
+	unsynced() int
+	// crash takes the disk from the process that died. What was synced survives,
+	// and the first keep of the batches that were not.
+	crash(keep int)
+	// view is a copy of all that is visible now.
+	view() (*memstore.Store, error)
+	close()
+}
+
+// mapDisk is a disk on a map.
+type mapDisk struct{ mem *memstore.Store }
+
+func newMapDisk() disk { return &mapDisk{memstore.New()} }
+
+func (d *mapDisk) open() (storage.Engine, error) {
+	d.mem = d.mem.Crash(keepAll) // a new life of what an earlier one may have closed
+	return d.mem, nil
+}
+func (d *mapDisk) unsynced() int                  { return d.mem.Unsynced() }
+func (d *mapDisk) crash(keep int)                 { d.mem = d.mem.Crash(keep) }
+func (d *mapDisk) view() (*memstore.Store, error) { return d.mem.Crash(keepAll), nil }
+func (d *mapDisk) close()                         {}
+
+// guarded is an engine as one process sees it: after its death it can change
+// nothing. It counts batches for the checkers.
+type guarded struct {
+	storage.Engine
+	p       *machine.Process
+	applied *int
+}
+
+func (g *guarded) Get(key []byte) ([]byte, io.Closer, error) {
+	g.p.Live()
+	return g.Engine.Get(key)
+}
+
+func (g *guarded) NewIter(lower, upper []byte) (storage.Iterator, error) {
+	g.p.Live()
+	return g.Engine.NewIter(lower, upper)
+}
+
+func (g *guarded) Apply(repr []byte) error {
+	g.p.Live()
+	*g.applied++
+	return g.Engine.Apply(repr)
+}
+
+func (g *guarded) Sync() error {
+	g.p.Live()
+	return g.Engine.Sync()
+}
+
+func (g *guarded) Close() error {
+	g.p.Live()
+	return g.Engine.Close()
+}
+
+// storedState is a store opened over a copy of what is stored, apart from every
+// host.
+type storedState = storage.Store
+
+// openView opens a copy of what the disk holds.
+func openView(d disk, shards int) (*storedState, error) {
+	mem, err := d.view()
+	if err != nil {
+		return nil, fmt.Errorf("copy the store: %w", err)
+	}
+	return storage.Open(storage.Options{Engine: mem, Shards: shards})
+}

@@ -1,0 +1,50 @@
+package harness
+
+import (
+	"testing"
+)
+
+// Exhaust runs the scenario without a crash, then once for each point that it
+// passes, with a crash there, and with Depth(2) for each pair. It fails at the
+// first promise that does not hold, with a line for Replay.
+func Exhaust(t testing.TB, scenario Scenario, opts ...Option) {
+	t.Helper()
+	report, err := Explore(scenario, opts...)
+	if err != nil {
+		t.Fatalf("crash test, after %d plans: %v", report.Plans, err)
+	}
+	t.Logf("harness: %s", report)
+	if report.Covered < 1 {
+		t.Logf("harness: the budget covers %.1f %% of all plans", 100*report.Covered)
+	}
+}
+
+// Run runs the scenario once, without a crash.
+func Run(t testing.TB, scenario Scenario, opts ...Option) {
+	t.Helper()
+	c := newConfig(opts)
+	runPlan(t, scenario, c, plan{seed: c.seed})
+}
+
+// Replay runs the scenario once with the crashes of a plan that a failure
+// printed. Options must be those of the test that failed.
+func Replay(t testing.TB, scenario Scenario, planText string, opts ...Option) {
+	t.Helper()
+	p, err := parsePlan(planText)
+	if err != nil {
+		t.Fatalf("harness: %v", err)
+	}
+	runPlan(t, scenario, newConfig(opts), p)
+}
+
+func runPlan(t testing.TB, scenario Scenario, c *Config, p plan) {
+	t.Helper()
+	r := &runner{cfg: c, scenario: scenario}
+	var out outcome
+	if err := r.guard(func() { out = r.run(p) }); err != nil {
+		t.Fatalf("%v", r.wrap(err))
+	}
+	if out.problem != nil {
+		t.Fatalf("%v", out.problem)
+	}
+}

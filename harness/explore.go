@@ -1,0 +1,242 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Report tells what Explore did.
+type Report struct {
+	Points     int            `json:"points"`      // of the run without a crash
+	Plans      int            `json:"plans"`       // runs with one crash or two
+	Pairs      int            `json:"pairs"`       // those with two
+	InRecovery int            `json:"in_recovery"` // crashes before the process was ready again
+	Covered    float64        `json:"covered"`     // fraction of all plans that were run
+	ByName     map[string]int `json:"by_name"`     // points of the run without a crash
+	Seed       uint64         `json:"seed"`
+	Seconds    float64        `json:"seconds"`
+}
+
+// String is the report as one line of JSON.
+func (r Report) String() string {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// Explore is Exhaust without a test: it returns the first failure as a *Failure.
+func Explore(scenario Scenario, opts ...Option) (Report, error) {
+	e := &explorer{runner: runner{cfg: newConfig(opts), scenario: scenario}, sometimes: make(map[string]bool)}
+	began := time.Now()
+	var found error
+	err := e.guard(func() { found = e.explore() })
+	e.report.Seconds = time.Since(began).Seconds()
+	e.report.Seed = e.cfg.seed
+	if err == nil {
+		err = found
+	}
+	return e.report, e.wrap(err)
+}
+
+type explorer struct {
+	runner
+	report    Report
+	sometimes map[string]bool
+}
+
+// candidate is a plan that could be run.
+type candidate struct {
+	plan  plan
+	index int    // of its last crash among the points of the run it branches from
+	name  string // of the point of its last crash
+}
+
+func (e *explorer) explore() error {
+	base, err := e.baseline()
+	if err != nil {
+		return err
+	}
+	singles := e.branches(plan{seed: e.cfg.seed}, base.hits, 0)
+	budget := e.cfg.budget
+	chosen := choose(singles, budget)
+	var pairs []candidate
+	for _, c := range chosen {
+		out := e.try(c)
+		if out.problem != nil {
+			return out.problem
+		}
+		if e.cfg.depth > 1 {
+			pairs = append(pairs, e.branches(c.plan, out.hits, c.index+1)...)
+		}
+	}
+	budget -= len(chosen)
+	// Pairs of singles that were not chosen are not known; they count as if they
+	// were as many as those of the others.
+	fraction := share(len(chosen), len(singles))
+	second := choose(pairs, budget)
+	for _, c := range second {
+		if out := e.try(c); out.problem != nil {
+			return out.problem
+		}
+	}
+	e.report.Plans = len(chosen) + len(second)
+	e.report.Pairs = len(second)
+	e.report.Covered = share(len(chosen)+len(second), len(singles)+int(float64(len(pairs))/max(fraction, 1e-9)))
+	return e.neverReached()
+}
+
+func share(part, whole int) float64 {
+	if whole == 0 {
+		return 1
+	}
+	return float64(part) / float64(whole)
+}
+
+// baseline runs the scenario without a crash, twice, and compares.
+func (e *explorer) baseline() (outcome, error) {
+	p := plan{seed: e.cfg.seed}
+	first, again := e.run(p), e.run(p)
+	e.note(first)
+	if first.problem != nil {
+		return first, first.problem
+	}
+	if again.problem != nil {
+		return again, again.problem
+	}
+	if diff := difference(first.hits, again.hits); diff != "" {
+		return first, &Failure{Plan: p.String(), Problem: "two runs without a crash do not do the same: " + diff +
+			"\nlikely causes: the order of a map, time.Now instead of State.Now, a goroutine or math/rand of your own, state that outlives the scenario"}
+	}
+	e.report.Points = len(first.hits)
+	e.report.ByName = make(map[string]int)
+	for _, h := range first.hits {
+		e.report.ByName[h.Name]++
+	}
+	return first, nil
+}
+
+// difference names the first point at which two runs part.
+func difference(a, b []hit) string {
+	for i := range max(len(a), len(b)) {
+		switch {
+		case i >= len(a):
+			return fmt.Sprintf("point %d is the end in the first, %s in the second", i+1, b[i].place)
+		case i >= len(b):
+			return fmt.Sprintf("point %d is %s in the first, the end in the second", i+1, a[i].place)
+		case a[i].place != b[i].place:
+			return fmt.Sprintf("point %d is %s in the first, %s in the second", i+1, a[i].place, b[i].place)
+		case a[i].unsynced != b[i].unsynced:
+			return fmt.Sprintf("at point %d, %s, %d commits are unsynced in the first, %d in the second", i+1, a[i].place, a[i].unsynced, b[i].unsynced)
+		}
+	}
+	return ""
+}
+
+// branches are the plans that follow p and crash once more, at any point from
+// the given one on.
+func (e *explorer) branches(p plan, hits []hit, from int) []candidate {
+	var out []candidate
+	for i := from; i < len(hits); i++ {
+		for _, keep := range e.survivors(hits[i]) {
+			next := plan{p.seed, append(slices.Clone(p.crashes), crash{hits[i].String(), keep})}
+			out = append(out, candidate{next, i, hits[i].Name})
+		}
+	}
+	return out
+}
+
+// survivors are the numbers of unsynced commits that a crash at h may leave:
+// none and all where durability is decided, one chosen by the seed elsewhere.
+func (e *explorer) survivors(h hit) []int {
+	switch {
+	case h.unsynced == 0:
+		return []int{0}
+	case strings.HasPrefix(h.Name, "commit/"), strings.HasPrefix(h.Name, "sync/"), strings.HasPrefix(h.Name, "ack/"):
+		return []int{0, h.unsynced}
+	}
+	return []int{int(hash(e.cfg.seed, h.String()) % uint64(h.unsynced+1))}
+}
+
+func hash(seed uint64, text string) uint64 {
+	h := seed ^ 14695981039346656037
+	for _, c := range []byte(text) {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h ^ h>>32
+}
+
+// try runs a candidate, which must do up to its last crash what the run did that
+// it branches from.
+func (e *explorer) try(c candidate) outcome {
+	out := e.run(c.plan)
+	e.note(out)
+	if out.problem == nil && out.crashedAt[len(out.crashedAt)-1] != c.index {
+		out.problem = &Failure{Plan: c.plan.String(), Problem: fmt.Sprintf(
+			"%s was point %d of one run and point %d of another with the same crashes: the scenario does not do the same each time",
+			c.plan.crashes[len(c.plan.crashes)-1].at, c.index+1, out.crashedAt[len(out.crashedAt)-1]+1)}
+	}
+	return out
+}
+
+func (e *explorer) note(out outcome) {
+	for name, ok := range out.sometimes {
+		e.sometimes[name] = e.sometimes[name] || ok
+	}
+	for _, i := range out.crashedAt {
+		if out.hits[i].booting {
+			e.report.InRecovery++
+		}
+	}
+}
+
+// neverReached is a failure for each Sometimes that held in no run.
+func (e *explorer) neverReached() error {
+	var names []string
+	for name, ok := range e.sometimes {
+		if !ok {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return &Failure{Plan: plan{seed: e.cfg.seed}.String(), Problem: fmt.Sprintf("never reached in %d plans: %s", e.report.Plans, strings.Join(names, ", "))}
+}
+
+// choose takes at most n of the candidates: as many of each name of a point as
+// of every other, as far as there are, evenly spread over the run.
+func choose(all []candidate, n int) []candidate {
+	if len(all) <= n {
+		return all
+	}
+	groups := make(map[string][]candidate)
+	for _, c := range all {
+		groups[c.name] = append(groups[c.name], c)
+	}
+	names := make([]string, 0, len(groups))
+	for name := range groups {
+		names = append(names, name)
+	}
+	// The smallest groups first, so that what they leave goes to the others.
+	slices.SortFunc(names, func(a, b string) int {
+		if d := len(groups[a]) - len(groups[b]); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	var out []candidate
+	for i, name := range names {
+		group := groups[name]
+		take := min(max(n-len(out), 0)/(len(names)-i), len(group))
+		for j := range take {
+			out = append(out, group[j*len(group)/take])
+		}
+	}
+	return out
+}

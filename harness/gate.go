@@ -1,0 +1,74 @@
+package harness
+
+import (
+	"github.com/holdfast-dev/holdfast/seam"
+)
+
+// gate watches that no reply leaves before the commit of its own turn is synced
+// (O7). It knows a call's turn only if no other turn of the object ran meanwhile;
+// of other calls it says nothing.
+type gate struct {
+	applied int // batches so far, less those that crashes took
+	objects map[string]*gated
+}
+
+// gated is what a gate knows of one object.
+type gated struct {
+	turns   int // handlers entered
+	acks    int // replies that were held
+	commits int // commits made
+	newest  int // place of the newest commit among all batches
+}
+
+// ticket is how an object stood when a call began.
+type gateTicket struct {
+	gated
+	crashesSeen int
+}
+
+func (g *gate) of(object string) *gated {
+	if g.objects == nil {
+		g.objects = make(map[string]*gated)
+	}
+	o := g.objects[object]
+	if o == nil {
+		o = &gated{}
+		g.objects[object] = o
+	}
+	return o
+}
+
+func (g *gate) pass(at seam.Point, s *Sim) {
+	if !s.cfg.gateCheck {
+		return
+	}
+	switch at.Name {
+	case "handler/enter":
+		g.of(at.Object).turns++
+	case "ack/before":
+		g.of(at.Object).acks++
+	case "commit/after":
+		o := g.of(at.Object)
+		o.commits++
+		o.newest = g.applied
+	}
+}
+
+// died takes back what a crash has lost.
+func (g *gate) died(lost int) { g.applied -= lost }
+
+func (g *gate) begin(object string) gateTicket { return gateTicket{gated: *g.of(object)} }
+
+// checkGate looks at a call at the moment of its reply.
+func (s *Sim) checkGate(object string, began gateTicket) {
+	if !s.cfg.gateCheck {
+		return
+	}
+	o := s.gate.of(object)
+	synced := s.gate.applied - s.disk.unsynced()
+	if o.turns-began.turns == 1 && o.acks > began.acks && o.commits > began.commits && o.newest > synced {
+		s.fail(promiseO7, "a reply of %s was let out before the commit of its turn was synced", object)
+	}
+}
+
+const promiseO7 = "O7: nothing leaves the objects of a store before every commit it could depend on is durable"

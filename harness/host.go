@@ -1,0 +1,51 @@
+package harness
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// hostOption adjusts the options of a simulated host.
+type hostOption = func(*object.Options)
+
+// HostOptions adjusts the options that each host is opened with. What the
+// simulation itself provides (the store, seams) must stay.
+func HostOptions(adjust func(*object.Options)) Option {
+	return func(c *Config) { c.host = append(c.host, adjust) }
+}
+
+// Host opens a host with the definitions. After each crash the next process
+// opens it again with the same, or with those of WithCode.
+func (s *Sim) Host(defs ...object.Definition) {
+	s.defs = defs
+	s.Boot(func(_ context.Context, p *Process) error {
+		o := object.Options{
+			Storage: p.Store,
+			Seams:   p.Seams,
+			Logger:  slog.New(slog.NewTextHandler(io.Discard, nil)),
+		}
+		for _, adjust := range s.cfg.host {
+			adjust(&o)
+		}
+		host, err := object.Open(o, s.defs...)
+		if err == nil {
+			s.host = host
+		}
+		return err
+	})
+}
+
+// WithHost runs fn with the host of the living process, as a call from outside:
+// for listing, inspecting, deleting. Clients may call it.
+func (s *Sim) WithHost(fn func(ctx context.Context, h *object.Host) error) error {
+	return s.Call("host", func(ctx context.Context) error { return fn(ctx, s.host) })
+}
+
+// Invoke implements object.Caller: it is how a scenario, or a client, calls an
+// object. Time moves only while nothing else is left to do.
+func (s *Sim) Invoke(ctx context.Context, r *object.Request) error {
+	return s.Call(r.ID().String(), func(context.Context) error { return s.host.Invoke(ctx, r) })
+}

@@ -1,0 +1,65 @@
+package harness_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// cart is an object with a total, an alarm that closes it, and a call to another.
+type cart struct {
+	st    *object.State
+	total int
+}
+
+func newCart(ctx context.Context, st *object.State) (*cart, error) {
+	c := &cart{st: st}
+	_, err := st.Storage().GetInto(ctx, "total", &c.total)
+	return c, err
+}
+
+func (c *cart) add(ctx context.Context, n int) (int, error) {
+	c.total += n
+	if err := c.st.Storage().Put(ctx, "total", c.total); err != nil {
+		return 0, err
+	}
+	return c.total, c.st.SetAlarm(ctx, c.st.Now().Add(30*time.Minute))
+}
+
+func (c *cart) Alarm(ctx context.Context, _ object.AlarmInfo) error {
+	return c.st.Storage().Put(ctx, "closed", true)
+}
+
+var (
+	carts   = object.Define("cart", newCart)
+	cartAdd = object.Handle(carts, "add", (*cart).add)
+	cartGet = object.Handle(carts, "get", func(c *cart, _ context.Context, _ struct{}) (int, error) { return c.total, nil })
+)
+
+func cartScenario(s *harness.Sim) {
+	s.Host(carts)
+	for i := range 3 {
+		_ = s.Retry(func() error {
+			_, err := cartAdd.Call(s.Context(), s, "alice", 5, object.Idempotent(fmt.Sprint(i), 0))
+			return err
+		})
+	}
+	_, err := cartAdd.Call(s.Context(), s, "bob", 7)
+	s.OK(err)
+	s.Advance(time.Hour)
+	total, err := cartGet.Call(s.Context(), s, "alice", struct{}{})
+	s.OK(err)
+	s.Always("alice's total counts each add once", total == 15 || harness.Unknown(err), total)
+}
+
+func TestObjectSurvivesCrashes(t *testing.T) {
+	for name, store := range map[string]harness.Option{"map": harness.MapStore(), "pebble": harness.PebbleStore()} {
+		t.Run(name, func(t *testing.T) {
+			harness.Exhaust(t, cartScenario, store, harness.NoLostAck, harness.OneAlarm)
+		})
+	}
+}

@@ -1,0 +1,125 @@
+package harness
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast/seam"
+)
+
+// keepAll stands for a crash that all unsynced commits survive.
+const keepAll = math.MaxInt
+
+// place is one passing of a point: the n-th of its name for its object. Since it
+// counts for each object apart, it stays valid when other objects change.
+type place struct {
+	seam.Point
+	n int
+}
+
+func (p place) String() string { return fmt.Sprintf("%s/%s#%d", p.Name, p.Object, p.n) }
+
+// crash is a death of the process at a place, which the first keep of the
+// unsynced commits survive.
+type crash struct {
+	at   string // place.String()
+	keep int
+}
+
+// plan is when a run crashes.
+type plan struct {
+	seed    uint64
+	crashes []crash
+}
+
+// String is the form that Replay takes.
+func (p plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "v1:seed=%d", p.seed)
+	for _, c := range p.crashes {
+		fmt.Fprintf(&b, ":crash=%s,keep=%s", escape(c.at), keepText(c.keep))
+	}
+	return b.String()
+}
+
+func keepText(n int) string {
+	if n == keepAll {
+		return "all"
+	}
+	return strconv.Itoa(n)
+}
+
+// escape leaves text without the characters that a plan is parsed by, and
+// without those that a quoted line would change.
+func escape(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`%:,="'\`+"`", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02x", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+func unescape(text string) (string, error) {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] != '%' {
+			b.WriteByte(text[i])
+			continue
+		}
+		if i+2 >= len(text) {
+			return "", fmt.Errorf("%q ends within an escape", text)
+		}
+		c, err := strconv.ParseUint(text[i+1:i+3], 16, 8)
+		if err != nil {
+			return "", fmt.Errorf("%q: %w", text, err)
+		}
+		b.WriteByte(byte(c))
+		i += 2
+	}
+	return b.String(), nil
+}
+
+// parsePlan reads what String wrote.
+func parsePlan(text string) (p plan, err error) {
+	parts := strings.Split(strings.TrimSpace(text), ":")
+	if parts[0] != "v1" {
+		return p, fmt.Errorf("plan %q does not begin with v1", text)
+	}
+	for _, part := range parts[1:] {
+		name, value, _ := strings.Cut(part, "=")
+		switch name {
+		case "seed":
+			p.seed, err = strconv.ParseUint(value, 10, 64)
+		case "crash":
+			var c crash
+			c, err = parseCrash(value)
+			p.crashes = append(p.crashes, c)
+		default:
+			err = fmt.Errorf("unknown part %q", part)
+		}
+		if err != nil {
+			return p, fmt.Errorf("plan %q: %w", text, err)
+		}
+	}
+	return p, nil
+}
+
+func parseCrash(text string) (c crash, err error) {
+	at, keep, ok := strings.Cut(text, ",keep=")
+	if c.at, err = unescape(at); err != nil {
+		return c, err
+	}
+	switch {
+	case !ok || keep == "all":
+		c.keep = keepAll
+	default:
+		c.keep, err = strconv.Atoi(keep)
+	}
+	return c, err
+}

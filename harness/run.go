@@ -1,0 +1,105 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/holdfast-dev/holdfast/harness/internal/machine"
+)
+
+// timelineShown is how many points a failure prints.
+const timelineShown = 50
+
+// outcome is what a run came to.
+type outcome struct {
+	hits      []hit // where a plan may crash
+	crashedAt []int // places in hits of the plan's crashes
+	problem   *Failure
+	sometimes map[string]bool
+}
+
+// runner runs plans of one scenario, one after another.
+type runner struct {
+	cfg      *Config
+	scenario Scenario
+	crew     machine.Crew
+	running  plan
+	last     *Sim // kept for tests of the harness
+}
+
+// run runs the scenario once with the plan.
+func (r *runner) run(p plan) outcome {
+	r.running = p
+	s := newSim(r.cfg, p, &r.crew)
+	r.last = s
+	defer s.close()
+	r.play(s)
+	if s.problem == nil && s.next < len(p.crashes) {
+		s.fail("", "the run does not come to the crash of its plan at %s: either the code or the scenario has changed, or it does not do the same each time",
+			p.crashes[s.next].at)
+	}
+	if s.problem != nil {
+		s.problem.Timeline = s.timeline.text(timelineShown)
+		s.problem.State = s.dump()
+	}
+	return outcome{s.timeline.candidates(), s.crashedAt, s.problem, s.sometimes}
+}
+
+// play runs the scenario and lets it settle, and turns what ends it early into
+// the problem of the run.
+func (r *runner) play(s *Sim) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil, stop:
+		case passOn:
+			panic(v.value)
+		default:
+			s.fail("", "the scenario panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
+	r.scenario(s)
+	s.settle()
+}
+
+// passOn is a panic that belongs to who called the harness.
+type passOn struct{ value any }
+
+var errExited = errors.New("harness: the scenario ended its goroutine")
+
+// guard runs f where a task that blocks for ever cannot block the caller, and
+// returns an error if one does. A panic of f is the caller's.
+func (r *runner) guard(f func()) error {
+	done := make(chan struct{})
+	var thrown any
+	err := errExited
+	go func() {
+		defer close(done)
+		defer func() {
+			if thrown = recover(); thrown != nil {
+				err = nil
+			}
+		}()
+		f()
+		r.crew.Close()
+		err = nil
+	}()
+	if stuck := r.crew.Watch(r.cfg.watchdog, done); stuck != nil {
+		return stuck
+	}
+	if thrown != nil {
+		panic(thrown)
+	}
+	return err
+}
+
+// wrap makes a Failure of an error that ended a run from outside.
+func (r *runner) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	if f, ok := errors.AsType[*Failure](err); ok {
+		return f
+	}
+	return &Failure{Problem: fmt.Sprint(err), Plan: r.running.String()}
+}

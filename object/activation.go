@@ -101,12 +101,6 @@ func (c *hosted) deliver(ctx context.Context, r *Request) error {
 	}
 }
 
-// send puts a request of the runtime in the object's mailbox and returns; then
-// is called when its turn has ended.
-func (c *hosted) send(ctx context.Context, r *Request, then func(error)) {
-	c.host.seams.Executor.Go("turn", func() { then(c.deliver(ctx, r)) })
-}
-
 var errGone = fmt.Errorf("object: %w", ErrReset)
 
 // accept gives the request its place. If the object is idle and in memory, the

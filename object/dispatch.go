@@ -219,8 +219,17 @@ func (h *Host) land(e alarm.Entry, done func()) {
 	if h.life.enter(true) != nil {
 		return
 	}
-	h.hosted[e.Class].send(context.Background(), r, func(error) {
+	h.seams.Executor.Go("alarm", func() {
 		defer h.life.leave()
+		// What follows a failure is stored by the turn itself, and an error of
+		// the store has ended the host, so there is nobody to tell of either. An
+		// alarm is over when that is durable, not before: else its handler would
+		// run again after a crash at any later time.
+		_ = h.hosted[e.Class].deliver(context.Background(), r)
+		if err := h.store.WaitDurable(r.ticket); err != nil {
+			_ = h.storageError(r.id, err)
+			return
+		}
 		h.flights.clear(r.id)
 		done()
 		h.alarms.Done(e)

@@ -109,7 +109,9 @@ func TestNoReplyBeforeTheCommitIsDurable(t *testing.T) {
 }
 
 // Proves S8.
-func TestUnconfirmed(t *testing.T) {
+func TestUnconfirmed(t *testing.T) { bubble(t, testUnconfirmed) }
+
+func testUnconfirmed(t *testing.T) {
 	f := newFixture(t).open()
 	f.must("a", put("k", "1"))
 	f.must("a", put("k", "2"), object.Unconfirmed())
@@ -121,6 +123,11 @@ func TestUnconfirmed(t *testing.T) {
 	f.open()
 	if got := f.must("a", get("k")); got != "1" {
 		t.Errorf("after the crash: %q", got)
+	}
+	f.must("a", put("k", "4"), object.Unconfirmed())
+	time.Sleep(2 * time.Second)
+	if f.mem.Unsynced() != 0 {
+		t.Error("an unconfirmed commit is still not durable after 2 s")
 	}
 	f.must("a", put("k", "2"), object.Unconfirmed())
 	f.must("b", put("k", "x")) // confirmed: makes all before it durable

@@ -30,6 +30,7 @@ type Host struct {
 	batches sync.Pool // of *storage.Batch
 	expiry  expiry
 	watch   watchers
+	lazy    lazySync
 	report  report
 	metrics *metrics
 
@@ -157,6 +158,7 @@ func (h *Host) Invoke(ctx context.Context, r *Request) error {
 func (h *Host) outside(ctx context.Context, c *hosted, r *Request) error {
 	err := c.deliver(ctx, r)
 	if r.unconfirmed {
+		h.lazy.plan(h)
 		return err
 	}
 	if !h.store.Durable(r.ticket) {

@@ -30,7 +30,8 @@ func Idempotent(key string, ttl time.Duration) CallOption { return CallOption{ke
 
 // Unconfirmed lets the reply out before the turn's commit is durable. The newest
 // of such commits may be lost when the process or the power dies; never torn and
-// never out of order, and a later commit that is confirmed makes them durable.
+// never out of order. A later commit that is confirmed makes them durable, and
+// the host does so within about a second.
 func Unconfirmed() CallOption { return CallOption{unconfirmed: true} }
 
 // operation is what a request does in its turn.

@@ -84,8 +84,6 @@ func (e *explorer) explore() error {
 			return out.problem
 		}
 	}
-	e.report.Plans = len(chosen) + len(second)
-	e.report.Pairs = len(second)
 	e.report.Covered = share(len(chosen)+len(second), len(singles)+int(float64(len(pairs))/max(fraction, 1e-9)))
 	return e.neverReached()
 }
@@ -175,6 +173,10 @@ func hash(seed uint64, text string) uint64 {
 func (e *explorer) try(c candidate) outcome {
 	out := e.run(c.plan)
 	e.note(out)
+	e.report.Plans++
+	if len(c.plan.crashes) > 1 {
+		e.report.Pairs++
+	}
 	if out.problem == nil && out.crashedAt[len(out.crashedAt)-1] != c.index {
 		out.problem = &Failure{Plan: c.plan.String(), Problem: fmt.Sprintf(
 			"%s was point %d of one run and point %d of another with the same crashes: the scenario does not do the same each time",

@@ -107,7 +107,7 @@ func (p *pipeline) lead() error {
 	upTo, bytes := p.last.Load(), p.unsynced.Load()
 	err := s.Err()
 	if err == nil {
-		if err = s.engine.Sync(); err != nil {
+		if err = s.syncWitnessed(); err != nil {
 			err = s.fail(err)
 		}
 	}

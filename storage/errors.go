@@ -26,6 +26,9 @@ var (
 	// ErrCorrupt is wrapped, beside ErrStorage, when the files hold what was
 	// never written.
 	ErrCorrupt = errors.New("files are damaged")
+	// ErrAckedDataLost is returned by Open with Options.Witness when the store
+	// lacks commits that were reported durable.
+	ErrAckedDataLost = errors.New("storage: acknowledged data is lost")
 	// ErrNoSpace is returned by Commit when free space is below the floor.
 	// Nothing was changed; the same commit may be tried again.
 	ErrNoSpace = errors.New("storage: no space left")

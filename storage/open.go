@@ -38,6 +38,10 @@ type Options struct {
 	// MaxUnsyncedBytes is how much may be committed and not yet durable before
 	// Store.Congested reports it. Default: 64 MiB.
 	MaxUnsyncedBytes int64
+	// Witness keeps a file beside the database that tells what has been
+	// acknowledged, and makes Open fail with ErrAckedDataLost if the database
+	// lacks it. Each sync of the log then costs a second sync, of the file.
+	Witness bool
 	// Pebble shapes the engine. Its Lock must be nil.
 	Pebble PebbleOptions
 	// Engine is used instead of Pebble in Dir, for simulations.

@@ -16,11 +16,12 @@ import (
 
 // Store is an open store. Its methods may be called from any task.
 type Store struct {
-	engine Engine
-	lock   *pebble.Lock // nil for an engine of the caller's
-	seams  seam.Seams
-	shards int
-	space  space
+	engine  Engine
+	lock    *pebble.Lock // nil for an engine of the caller's
+	seams   seam.Seams
+	shards  int
+	space   space
+	witness *witness // nil: none is kept
 
 	epoch    uint64
 	openedAt time.Time
@@ -56,7 +57,17 @@ func newStore(o Options, engine Engine, shards int, lock *pebble.Lock) (*Store, 
 			}
 		}
 	}
-	return s, s.beginEpoch()
+	if o.Witness && o.Engine == nil {
+		w, err := openWitness(o, s)
+		if err != nil {
+			return nil, err
+		}
+		s.witness = w
+	}
+	if err := s.beginEpoch(); err != nil {
+		return nil, errors.Join(err, s.closeWitness())
+	}
+	return s, nil
 }
 
 // metaKey is the key of a row of the store itself.
@@ -96,7 +107,7 @@ func (s *Store) writeEpoch(clean bool, crashes uint64) error {
 	v = binary.AppendVarint(v, s.openedAt.UnixNano())
 	var b Batch
 	b.Set(metaKey("epoch"), v)
-	t, err := s.Commit(&b)
+	t, err := s.apply(&b)
 	if err != nil {
 		return err
 	}
@@ -179,6 +190,12 @@ func (s *Store) Commit(b *Batch) (Ticket, error) {
 	if err := s.space.admit(b.Len()); err != nil {
 		return 0, err
 	}
+	return s.apply(b)
+}
+
+// apply is Commit without a look at the free space: the few bytes that end the
+// store in order are written whenever they can be.
+func (s *Store) apply(b *Batch) (Ticket, error) {
 	object := ""
 	if s.seams.Probe != nil && b.id.Class != "" {
 		object = b.id.String()
@@ -242,7 +259,7 @@ func (s *Store) Abandon() error { return s.release(ErrClosed) }
 func (s *Store) release(cause error) (err error) {
 	s.closed.Do(func() {
 		s.fail(cause)
-		err = s.engine.Close()
+		err = errors.Join(s.engine.Close(), s.closeWitness())
 		if s.lock != nil {
 			err = errors.Join(err, s.lock.Close())
 		}

@@ -194,6 +194,20 @@ func (s *Storage) DeleteBatch(ctx context.Context, keys ...string) (int, error) 
 	return n, nil
 }
 
+// Remove removes the keys without looking whether they are stored.
+func (s *Storage) Remove(ctx context.Context, keys ...string) error {
+	t, err := s.begin(ctx)
+	if err != nil || t.object.Number == 0 {
+		return err
+	}
+	for _, key := range keys {
+		t.write()
+		t.batch.DeleteData(t.object, key)
+		t.writes.removes = true
+	}
+	return nil
+}
+
 // DeletePrefix removes every key that begins with prefix, without reading them.
 func (s *Storage) DeletePrefix(ctx context.Context, prefix string) error {
 	t, err := s.begin(ctx)

@@ -35,7 +35,11 @@ func openWitness(o Options, s *Store) (*witness, error) {
 	}
 	text, err := readFile(o.Pebble.FS, path)
 	if isNotExist(err) {
-		if err := writeDurably(o.Pebble.FS, o.Dir, witnessFile, string(make([]byte, 2*witnessSlot))); err != nil {
+		// A torn one holds no whole slot, which tells of nothing.
+		if err := writeFile(o.Pebble.FS, path, string(make([]byte, 2*witnessSlot))); err != nil {
+			return nil, fmt.Errorf("storage: make %s: %w", path, err)
+		}
+		if err := syncDir(o.Pebble.FS, o.Dir); err != nil {
 			return nil, err
 		}
 	} else if err != nil {

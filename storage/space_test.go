@@ -1,0 +1,112 @@
+package storage
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// diskFS is a file system that says how much space is free.
+type diskFS struct {
+	vfs.FS
+	freeBytes uint64
+	err       error
+}
+
+func (d *diskFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	return vfs.DiskUsage{AvailBytes: d.freeBytes}, d.err
+}
+
+// Below the floor commits are refused and change nothing; when space returns
+// the same commit is accepted.
+func TestNoSpaceRefusesUntilSpaceReturns(t *testing.T) {
+	disk := &diskFS{FS: vfs.NewMem(), freeBytes: 100 << 20}
+	o := memOptions(disk)
+	o.MinFreeBytes = 50 << 20
+	s := open(t, o)
+	defer checkAndClose(t, s)
+
+	disk.freeBytes = 49 << 20
+	accepted := 0
+	for s.space.sinceLook.Load() < checkEveryBytes-(1<<20) { // the floor is not looked at each time
+		if _, err := s.Commit(metaBatch("fill", 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		accepted++
+	}
+	for range 3 {
+		_, err := s.Commit(metaBatch("k", 1<<20))
+		if !errors.Is(err, ErrNoSpace) || errors.Is(err, ErrStorage) {
+			t.Fatalf("below the floor after %d commits: %v", accepted, err)
+		}
+		if text := err.Error(); !strings.Contains(text, "49 MiB are free and 50 MiB are needed") || strings.Contains(text, "\n") {
+			t.Errorf("the error says %q", text)
+		}
+	}
+	if _, ok, err := s.Meta("k"); ok || err != nil || s.Err() != nil {
+		t.Errorf("the refused key is there: %v, %v, %v", ok, err, s.Err())
+	}
+	disk.freeBytes = 50 << 20
+	if _, err := s.Commit(metaBatch("k", 1)); err != nil {
+		t.Errorf("after space returned: %v", err)
+	}
+}
+
+// A store that is closed for want of space is closed in order all the same.
+func TestNoSpaceDoesNotMakeACloseACrash(t *testing.T) {
+	disk := &diskFS{FS: vfs.NewMem(), freeBytes: 100 << 20}
+	o := memOptions(disk)
+	o.MinFreeBytes = 50 << 20
+	s := open(t, o)
+	disk.freeBytes = 0
+	for {
+		if _, err := s.Commit(metaBatch("k", 1<<20)); errors.Is(err, ErrNoSpace) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkAndClose(t, s)
+	wantOpenError(t, o, ErrNoSpace, "store", "0 MiB are free")
+
+	disk.freeBytes = 100 << 20
+	s = open(t, o)
+	if !s.Previous().Clean {
+		t.Error("the close counts as a crash")
+	}
+	checkAndClose(t, s)
+}
+
+// A file system that cannot tell its free space is not watched, from the start
+// or from when it no longer can.
+func TestSpaceIsNotWatchedWhereItIsUnknown(t *testing.T) {
+	for _, atOpen := range []bool{true, false} {
+		disk := &diskFS{FS: vfs.NewMem(), freeBytes: 1 << 40}
+		unknown := errors.New("unknown")
+		if atOpen {
+			disk.err = unknown
+		}
+		s := open(t, memOptions(disk))
+		disk.err, disk.freeBytes = unknown, 0
+		for range 10 {
+			if _, err := s.Commit(metaBatch("k", 1<<20)); err != nil {
+				t.Errorf("unknown at open %v: %v", atOpen, err)
+			}
+		}
+		checkAndClose(t, s)
+	}
+}
+
+func TestNegativeFloorIsNone(t *testing.T) {
+	o := memOptions(&diskFS{FS: vfs.NewMem()})
+	o.MinFreeBytes = -1
+	s := open(t, o)
+	for range 10 {
+		if _, err := s.Commit(metaBatch("k", 1<<20)); err != nil {
+			t.Error(err)
+		}
+	}
+	checkAndClose(t, s)
+}

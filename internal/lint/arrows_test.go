@@ -1,0 +1,165 @@
+package lint
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// arrow says what a package's own files may import of this module, and what of
+// other modules. Tests may import more, see testArrows.
+type arrow struct {
+	ours   []string
+	theirs []string
+}
+
+const (
+	pebble     = "github.com/cockroachdb/pebble/v2"
+	goCron     = "github.com/netresearch/go-cron"
+	prometheus = "github.com/prometheus/client_golang"
+	progress   = "github.com/schollz/progressbar/v3"
+	sys        = "golang.org/x/sys"
+	terminal   = "golang.org/x/term"
+	xsync      = "github.com/puzpuzpuz/xsync/v4"
+	xxhash     = "github.com/cespare/xxhash/v2"
+	rapid      = "pgregory.net/rapid"
+	porcupine  = "github.com/anishathalye/porcupine"
+)
+
+// What each layer stands on. A package sees its own layer and those below.
+var (
+	onStorage  = []string{"seam", "storage"}
+	onAlarm    = []string{"seam", "storage", "alarm"}
+	onObject   = []string{"seam", "storage", "alarm", "object"}
+	onJobs     = []string{"seam", "storage", "alarm", "object", "recovery", "jobs"}
+	everything = []string{"*"}
+)
+
+// arrows has a row for each package, or for a tree of them ("examples/*").
+var arrows = map[string]arrow{
+	".":                   {},
+	"seam":                {},
+	"storage":             {ours: []string{"seam"}, theirs: []string{pebble, xxhash, sys}},
+	"storage/memstore":    {ours: onStorage},
+	"storage/storagetest": {ours: onStorage, theirs: []string{pebble}},
+	"alarm":               {ours: onStorage},
+	"object":              {ours: onAlarm, theirs: []string{prometheus, xsync}},
+	"recovery":            {ours: onObject},
+	"jobs":                {ours: slices.Concat(onObject, []string{"recovery"}), theirs: []string{goCron}},
+	"jobs/continuous":     {ours: onJobs},
+	"jobs/debounce":       {ours: onJobs},
+	"jobs/workerpool":     {ours: onJobs},
+
+	// The simulation builds whole hosts, also on Pebble over a file system in memory.
+	"harness":            {ours: everything, theirs: []string{pebble, rapid, porcupine}},
+	"harness/internal/*": {ours: []string{"seam", "storage", "storage/memstore", "harness/internal/*"}},
+
+	"examples/*": {ours: everything, theirs: []string{progress, terminal, prometheus}},
+	"internal/*": {ours: everything, theirs: []string{pebble, sys}},
+}
+
+// row is the row of arrows that governs a package.
+func row(dir string) (arrow, bool) {
+	if a, ok := arrows[dir]; ok {
+		return a, true
+	}
+	for tree := dir; tree != "."; tree = path.Dir(tree) {
+		if a, ok := arrows[path.Dir(tree)+"/*"]; ok {
+			return a, true
+		}
+	}
+	return arrow{}, false
+}
+
+// may says whether a list of a row allows a path.
+func may(allowed []string, p string) bool {
+	return slices.ContainsFunc(allowed, func(a string) bool {
+		return a == "*" || a == p || strings.HasSuffix(a, "/*") && within(p, strings.TrimSuffix(a, "/*"))
+	})
+}
+
+// arrowProblems are the imports of one file that point the wrong way.
+func arrowProblems(s source) []string {
+	var problems []string
+	allowed, ok := row(s.dir())
+	if !ok {
+		return []string{s.at(s.file.Package, "package %s has no row in the table of internal/lint; add one that says what it may import", s.dir())}
+	}
+	for _, spec := range s.file.Imports {
+		p := strings.Trim(spec.Path.Value, `"`)
+		if remedy := misdirected(s, allowed, p); remedy != "" {
+			problems = append(problems, s.at(spec.Pos(), "%s must not import %s: %s", s.dir(), p, remedy))
+		}
+	}
+	return problems
+}
+
+// misdirected is the remedy for an import, or "" if it is right.
+func misdirected(s source, allowed arrow, p string) string {
+	ours, inside := strings.CutPrefix(p, module+"/")
+	switch {
+	case !strings.Contains(strings.Split(p, "/")[0], "."): // the standard library
+		return ""
+	case within(p, pebble) && !within(s.dir(), "storage", "harness", "internal"):
+		return "only storage knows Pebble; ask storage for what you need"
+	case inside && within(s.dir(), "jobs") && s.dir() != "jobs" && within(ours, "jobs/continuous", "jobs/debounce", "jobs/workerpool") && ours != s.dir():
+		return "job types do not know one another; what they share belongs in jobs"
+	case s.test():
+		return ""
+	case inside && within(ours, "harness") && !within(s.dir(), "harness"):
+		return "only tests import harness; move what needs it to a _test.go file"
+	case inside && !may(allowed.ours, ours):
+		return "the arrows go seam, storage, alarm, object, recovery, jobs, job types, examples; move the code to the layer that may, or pass a value in"
+	case !inside && !slices.ContainsFunc(allowed.theirs, func(m string) bool { return within(p, m) }):
+		return "no row of the table allows it here; use what the package has, or argue for it in CONTRIBUTING.md and the table of internal/lint"
+	}
+	return ""
+}
+
+func TestImportsGoOneWay(t *testing.T) {
+	for _, s := range load(t) {
+		report(t, arrowProblems(s))
+	}
+}
+
+// Every row is for a package that exists, once the tree is whole.
+func TestArrowsNameRealPackages(t *testing.T) {
+	dirs := map[string]bool{}
+	for _, s := range load(t) {
+		dirs[s.dir()] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(arrows)) {
+		tree, isTree := strings.CutSuffix(name, "/*")
+		if !dirs[name] && !(isTree && hasTree(dirs, tree)) {
+			t.Errorf("the table of arrows has a row for %s, which has no Go file; remove the row", name)
+		}
+	}
+}
+
+func hasTree(dirs map[string]bool, tree string) bool {
+	for d := range dirs {
+		if d != tree && within(d, tree) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestArrowsAreSeen(t *testing.T) {
+	const text = `package x
+import (
+	"fmt"
+	"` + module + `/harness"
+	"` + module + `/jobs/debounce"
+	"` + module + `/object"
+	"` + pebble + `/vfs"
+	"example.com/elsewhere"
+)`
+	wantProblems(t, arrowProblems(sample(t, "alarm/x.go", text)),
+		"only tests import harness", "jobs/debounce", "the arrows go", "only storage knows Pebble", "no row of the table")
+	wantProblems(t, arrowProblems(sample(t, "alarm/x_test.go", text)), "only storage knows Pebble")
+	wantProblems(t, arrowProblems(sample(t, "jobs/continuous/x_test.go", text)), "do not know one another", "only storage knows Pebble")
+	wantProblems(t, arrowProblems(sample(t, "elsewhere/x.go", text)), "has no row")
+}

@@ -1,0 +1,73 @@
+package lint
+
+import (
+	"go/ast"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// maxLines bounds a file outside tests. A file that reaches it holds an idea
+// that wants a name and a file of its own.
+const maxLines = 500
+
+// unfinished are the marks of work put off. Split here, so that this file has none.
+var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X|not impl` + `emented)\b`)
+
+// skips are the methods of testing.T that let a test pass without having run.
+var skips = map[string]bool{"Skip": true, "Skipf": true, "SkipNow": true}
+
+// tidyProblems are what one file leaves undone.
+func tidyProblems(s source) []string {
+	var problems []string
+	if n := strings.Count(s.text, "\n"); n > maxLines && !s.test() {
+		problems = append(problems, s.at(s.file.Package, "the file has %d lines, more than %d: look for the idea in it that wants a name, and give it a file", n, maxLines))
+	}
+	for i, line := range strings.Split(s.text, "\n") {
+		if mark := unfinished.FindString(line); mark != "" {
+			problems = append(problems, s.at(s.file.FileStart, "line %d says %s: finish it, or open an issue and say in the comment what holds today", i+1, mark))
+		}
+	}
+	names := importNames(s)
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		id, ok := sel.X.(*ast.Ident)
+		switch {
+		case !ok:
+		case s.test() && skips[sel.Sel.Name] && (id.Name == "t" || id.Name == "b" || id.Name == "f" || id.Name == "tb"):
+			problems = append(problems, s.at(n.Pos(), "%s.%s lets a test pass that did not run: make it run everywhere, or remove it", id.Name, sel.Sel.Name))
+		case s.test() && names[id.Name] == "time" && sel.Sel.Name == "Sleep" && !bubbled(s):
+			problems = append(problems, s.at(n.Pos(), "time.Sleep in a test: wait for the event itself, or run the test in a synctest bubble or a harness.Sim"))
+		}
+		return true
+	})
+	return problems
+}
+
+// bubbled says whether the time of the test file's tests may be virtual.
+func bubbled(s source) bool {
+	for _, p := range s.imports() {
+		if p == "testing/synctest" {
+			return true
+		}
+	}
+	return false
+}
+
+func TestFilesAreFinished(t *testing.T) {
+	for _, s := range load(t) {
+		report(t, tidyProblems(s))
+	}
+}
+
+func TestUnfinishedIsSeen(t *testing.T) {
+	long := "package x\n" + strings.Repeat("//\n", maxLines)
+	wantProblems(t, tidyProblems(sample(t, "x/x.go", long)), "more than 500")
+	wantProblems(t, tidyProblems(sample(t, "x/x_test.go", long)))
+	wantProblems(t, tidyProblems(sample(t, "x/x.go", "package x // TO"+"DO: more\n")), "line 1")
+	const test = "package x\nimport \"time\"\nfunc f(t *testing.T) { t.%s(); time.Sleep(1) }\n"
+	wantProblems(t, tidyProblems(sample(t, "x/x_test.go", strings.Replace(test, "%s", "Skip", 1))), "did not run", "time.Sleep")
+}

@@ -1,0 +1,100 @@
+package lint
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// contract is how many promises each chapter of docs/CONTRACT.md has. A number,
+// once given, is never given to another promise and never left out.
+var contract = map[string]int{"O": 16, "S": 9, "A": 10, "J": 12, "C": 4, "D": 5, "W": 8, "R": 7}
+
+func TestContractNumbersAreWhole(t *testing.T) {
+	var want []string
+	for letter, n := range contract {
+		for i := range n {
+			want = append(want, fmt.Sprint(letter, i+1))
+		}
+	}
+	sameNumbers(t, "docs/CONTRACT.md", promises.numbers(read(t, "docs/CONTRACT.md")), want)
+}
+
+// crashRows is how many crash points each table of docs/CASES.md has; the
+// stories of other systems are the plain numbers.
+var crashRows = map[string]int{"": 30, "CR": 7, "DB": 5, "WP": 5, "AJ": 6}
+
+func TestCaseNumbersAreWhole(t *testing.T) {
+	var want []string
+	for prefix, n := range crashRows {
+		for i := range n {
+			want = append(want, fmt.Sprint(prefix, i+1))
+		}
+	}
+	sameNumbers(t, "docs/CASES.md", cases.numbers(read(t, "docs/CASES.md")), want)
+}
+
+// sameNumbers says which numbers a document lacks, has too many of, or has twice.
+func sameNumbers(t *testing.T, document string, got, want []string) {
+	t.Helper()
+	count := map[string]int{}
+	for _, n := range want {
+		count[n]--
+	}
+	for _, n := range got {
+		count[n]++
+	}
+	for _, n := range slices.Sorted(maps.Keys(count)) {
+		if count[n] != 0 {
+			t.Errorf("%s has %+d of %s: each number stands there exactly once; a new one goes into the table of this test", document, count[n], n)
+		}
+	}
+}
+
+// promised finds the promises in the last cell of a row of docs/CASES.md.
+var promised = regexp.MustCompile(`(?m)^\| (?:[A-Z]+)?\d+ \|.*\| ([^|]+) \|$`)
+
+func TestCasesNameRealPromises(t *testing.T) {
+	known := promises.numbers(read(t, "docs/CONTRACT.md"))
+	for _, m := range promised.FindAllStringSubmatch(read(t, "docs/CASES.md"), -1) {
+		for p := range strings.SplitSeq(m[1], ", ") {
+			if !slices.Contains(known, p) {
+				t.Errorf("docs/CASES.md names the promise %q, which docs/CONTRACT.md does not have, in:\n%s", p, m[0])
+			}
+		}
+	}
+}
+
+// What the README tells a newcomer to run is what .ci/run tests.
+func TestReadmeCommands(t *testing.T) {
+	readme, ci := read(t, "README.md"), read(t, ".ci/run")
+	for _, command := range []string{"go run ./examples/ingest", "go test ./..."} {
+		if !strings.Contains(readme, command) {
+			t.Errorf("README.md does not name the command %q", command)
+		}
+	}
+	if !strings.Contains(ci, "\n  go test ./...\n") {
+		t.Error(".ci/run does not run the README's test command, go test ./..., as it stands there")
+	}
+}
+
+func TestClaimsAreSeen(t *testing.T) {
+	const text = "package x\n\n// Proves O1, O2\n// and S3. Case 4.\nfunc TestX(t *testing.T) { t.Run(\"Cases 5 and CR6\", nil) }\n"
+	s := sample(t, "object/x_test.go", text)
+	if got := strings.Join(promises.named(s), " "); got != "O1 O2 S3" {
+		t.Errorf("promises named: %s", got)
+	}
+	if got := strings.Join(cases.named(s), " "); got != "4 5 CR6" {
+		t.Errorf("cases named: %s", got)
+	}
+	uncovered, unknown := promises.compare("- **O1** a\n- **O2** b\n- **O9** c\n", []source{s})
+	if strings.Join(uncovered, " ") != "O9" || strings.Join(unknown, " ") != "S3 in object/x_test.go" {
+		t.Errorf("uncovered %v, unknown %v", uncovered, unknown)
+	}
+	if got := promises.named(sample(t, "object/y_test.go", "package x // Proves O1\n")); got != nil {
+		t.Errorf("a file that go test runs nothing of claims %v", got)
+	}
+}

@@ -1,10 +1,5 @@
 package storage
 
-import (
-	"encoding/binary"
-	"fmt"
-)
-
 // Objects calls f with each object of the class, by shard and name, from the one
 // after the object named after on ("" for the first), until f returns false.
 func (s *Store) Objects(class, after string, f func(Object) bool) error {
@@ -100,86 +95,5 @@ func (s *Store) Metas(p string, f func(name string, value []byte) error) error {
 			return nil
 		}
 		return f(string(key), value)
-	})
-}
-
-// Check reads the whole store and returns the first row that contradicts
-// another: an object row or open mark without a header, two objects with one
-// number, an alarm row without exactly one index entry, or an index entry
-// without its row (A1). It reads the store as it is while commits go on, so it is
-// meant for a store at rest.
-func (s *Store) Check() error {
-	for shard := range s.shards {
-		if err := s.checkShard(shard); err != nil {
-			return fmt.Errorf("storage: check: shard %d: %w", shard, err)
-		}
-	}
-	return nil
-}
-
-func (s *Store) checkShard(shard int) error {
-	objects := make(map[Number]ID)
-	alarms := make(map[Number]int)
-	err := s.scan(shard, kindHeader, nil, func(key, value []byte) error {
-		id, err := decodeHeaderKey(key)
-		if err != nil {
-			return err
-		}
-		h, err := decodeHeader(value)
-		if err != nil {
-			return err
-		}
-		if other, ok := objects[h.number]; ok {
-			return fmt.Errorf("%s and %s share number %d", id, other, h.number)
-		}
-		if s.ShardOf(id) != shard {
-			return fmt.Errorf("%s lies in a shard that is not its own", id)
-		}
-		objects[h.number] = id
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	err = s.scan(shard, kindRow, nil, func(key, _ []byte) error {
-		if len(key) < 9 {
-			return errKey(key)
-		}
-		n := Number(binary.BigEndian.Uint64(key))
-		if _, ok := objects[n]; !ok {
-			return fmt.Errorf("a row of object number %d, which has no header", n)
-		}
-		if key[8] == subAlarm {
-			alarms[n]++
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	err = s.scan(shard, kindIndex, nil, func(key, _ []byte) error {
-		if len(key) != 16 {
-			return errKey(key)
-		}
-		n := Number(binary.BigEndian.Uint64(key[8:]))
-		if alarms[n] != 1 {
-			return fmt.Errorf("alarm index entry of %s (number %d) stands beside %d alarm rows", objects[n], n, alarms[n])
-		}
-		alarms[n] = -1 // a second entry finds no row left
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for n, count := range alarms {
-		if count > 0 {
-			return fmt.Errorf("the alarm row of %s has no index entry", objects[n])
-		}
-	}
-	return s.scan(shard, kindOpen, nil, func(key, _ []byte) error {
-		if n := Number(binary.BigEndian.Uint64(key)); objects[n] == (ID{}) {
-			return fmt.Errorf("an open-execution mark of object number %d, which has no header", n)
-		}
-		return nil
 	})
 }

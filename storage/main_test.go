@@ -81,3 +81,5 @@ func newObject(t testing.TB, s *Store, class, name string) Object {
 	commit(t, s, func(b *Batch) { b.SetHeader(o) })
 	return o
 }
+
+func newMem() vfs.FS { return vfs.NewMem() }

@@ -90,7 +90,7 @@ func (w *world) advance(d time.Duration) {
 		}
 		w.mono = max(w.mono, t.at)
 		t.Stop()
-		t.f()
+		w.Go("timer", t.f)
 	}
 	w.mono = until
 	w.run()

@@ -25,10 +25,14 @@ func DecodeIndex(b []byte) (gen uint64, class, name string, err error) {
 	d := decoder{what: "index"}
 	d.version(b)
 	gen = d.uvarint()
-	c, n := d.bytes(), d.bytes()
+	all := d.rest
+	c := len(d.bytes())
+	classEnd := len(all) - len(d.rest)
+	n := len(d.bytes())
+	nameEnd := len(all) - len(d.rest)
 	if d.err != nil {
 		return 0, "", "", d.err
 	}
-	both := string(c) + string(n) // one allocation for the two
-	return gen, both[:len(c)], both[len(c):], nil
+	text := string(all[:nameEnd]) // one allocation for both
+	return gen, text[classEnd-c : classEnd], text[nameEnd-n:], nil
 }

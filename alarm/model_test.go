@@ -64,6 +64,9 @@ func (m *model) fire(batch []Entry) {
 		if e.Due.After(m.w.Now()) {
 			m.t.Fatalf("%v fired early, at %v", e, m.w.Now())
 		}
+		if m.off[e.Shard] {
+			m.t.Fatalf("%v fired in a stopped shard", e)
+		}
 		if m.inFlight(e.Shard, e.Object) >= 0 {
 			m.t.Fatalf("%v fired while in flight", e)
 		}
@@ -81,7 +84,7 @@ func (m *model) fire(batch []Entry) {
 // meanwhile is what other tasks do during a Fire or a Scan.
 func (m *model) meanwhile() {
 	for range rapid.IntRange(0, 2).Draw(m.t, "meanwhile") {
-		switch rapid.IntRange(0, 3).Draw(m.t, "what") {
+		switch rapid.IntRange(0, 4).Draw(m.t, "what") {
 		case 0:
 			m.set()
 		case 1:
@@ -90,7 +93,19 @@ func (m *model) meanwhile() {
 			m.report(1)
 		case 3:
 			m.finish()
+		case 4:
+			m.toggle()
 		}
+	}
+}
+
+// toggle stops or starts a shard.
+func (m *model) toggle() {
+	shard := rapid.IntRange(0, m.cfg.Shards-1).Draw(m.t, "shard")
+	if m.off[shard] = !m.off[shard]; m.off[shard] {
+		m.s.StopShard(shard)
+	} else {
+		m.s.StartShard(shard)
 	}
 }
 
@@ -260,14 +275,7 @@ func TestModelA3A9(t *testing.T) {
 				clear(m.off)
 				m.boot()
 			},
-			"stop or start shard": func(t *rapid.T) {
-				shard := rapid.IntRange(0, m.cfg.Shards-1).Draw(t, "shard")
-				if m.off[shard] = !m.off[shard]; m.off[shard] {
-					m.s.StopShard(shard)
-				} else {
-					m.s.StartShard(shard)
-				}
-			},
+			"toggle": func(*rapid.T) { m.toggle() },
 		})
 		m.drain()
 		m.s.Stop()

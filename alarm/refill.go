@@ -86,6 +86,7 @@ func (s *Scheduler) endRead(rows []Entry, err error) {
 	defer r.forget()
 	switch {
 	case !sh.started || sh.life != r.life:
+		s.wantMore(sh)
 		return
 	case err != nil:
 		s.halt(fmt.Errorf("alarm: scan shard %d: %w", sh.no, err))
@@ -131,7 +132,7 @@ func (s *Scheduler) dropBeyond(sh *shard) {
 
 // takeIn takes in a row of a read, unless memory knows more of its object.
 func (s *Scheduler) takeIn(sh *shard, e *Entry) {
-	if _, touched := s.reading.touched[e.Object]; touched || posOf(e).after(sh.bound) {
+	if _, touched := s.reading.touched[e.Object]; touched {
 		return
 	}
 	n := sh.nodes[e.Object]

@@ -1,0 +1,98 @@
+package alarm_test
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/alarm"
+)
+
+func ExampleRetry_Next() {
+	retry := alarm.Retry{Base: time.Second, MaxRetries: 3}
+	for failed := 1; ; failed++ {
+		least, ok := retry.Next(failed, 0)
+		if !ok {
+			fmt.Println("give up after failure", failed)
+			return
+		}
+		most, _ := retry.Next(failed, math.MaxUint64)
+		fmt.Printf("after failure %d wait %v to %v\n", failed, least, most.Round(time.Millisecond))
+	}
+	// Output:
+	// after failure 1 wait 1s to 1.25s
+	// after failure 2 wait 2s to 2.5s
+	// after failure 3 wait 4s to 5s
+	// give up after failure 4
+}
+
+func ExampleRetry_Validate() {
+	fmt.Println(alarm.Retry{}.Validate())
+	fmt.Println(alarm.Retry{Factor: 0.5}.Validate())
+	// Output:
+	// <nil>
+	// alarm: retry: factor is less than 1
+}
+
+func ExampleDecodeRow() {
+	due := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	stored := alarm.AppendRow(nil, alarm.Row{Due: due, Gen: 7, Scheduled: due, Attempt: 1, LastError: "timeout"})
+	row, err := alarm.DecodeRow(stored)
+	fmt.Println(row.Due, row.Attempt, row.LastError, err)
+	// Output: 2030-01-02 03:04:05 +0000 UTC 1 timeout <nil>
+}
+
+func ExampleDecodeIndex() {
+	gen, class, name, err := alarm.DecodeIndex(alarm.AppendIndex(nil, 7, "cart", "alice"))
+	fmt.Println(gen, class, name, err)
+	// Output: 7 cart alice <nil>
+}
+
+// stored is an index that holds what was in it when the process started.
+type stored []alarm.Entry
+
+func (s stored) Scan(shard int, after alarm.Position, limit int) ([]alarm.Entry, error) {
+	var found []alarm.Entry
+	for _, e := range s {
+		if e.Shard == shard && e.Due.After(after.Due) && len(found) < limit {
+			found = append(found, e)
+		}
+	}
+	return found, nil
+}
+
+func ExampleScheduler() {
+	fired := make(chan alarm.Entry, 1)
+	scheduler, err := alarm.NewScheduler(alarm.Config{
+		Shards: 1,
+		Source: stored{{Due: time.Now().Add(-time.Hour), Object: 1, Class: "cart", Name: "alice"}},
+		Fire: func(due []alarm.Entry) { // a host would queue a turn for each
+			for _, e := range due {
+				fired <- e
+			}
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	scheduler.Start()
+	defer scheduler.Stop()
+
+	e := <-fired // it was due while the process was down
+	fmt.Println(e.Class, e.Name)
+
+	// The turn has set the next alarm in its commit; now the scheduler learns of it.
+	next := alarm.Entry{Due: time.Now().Add(time.Millisecond), Object: 1, Gen: 2, Class: "cart", Name: "alice"}
+	scheduler.Set(next)
+	scheduler.Done(e)
+
+	e = <-fired
+	fmt.Println(e.Gen, time.Now().Before(e.Due))
+	scheduler.Clear(e.Shard, e.Object)
+	scheduler.Done(e)
+	fmt.Println(scheduler.Stats().Held)
+	// Output:
+	// cart alice
+	// 2 false
+	// 0
+}

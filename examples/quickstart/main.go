@@ -1,0 +1,60 @@
+// Quickstart is one durable object with an alarm: a kettle that is on for two
+// seconds. Run it again, or kill it half-way and run it again: it remembers.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+type kettle struct {
+	st     *object.State
+	boiled int
+}
+
+func load(ctx context.Context, st *object.State) (*kettle, error) {
+	k := &kettle{st: st}
+	_, err := st.Storage().GetInto(ctx, "boiled", &k.boiled)
+	return k, err
+}
+
+// Alarm runs when the time has come, in whatever process then lives.
+func (k *kettle) Alarm(ctx context.Context, _ object.AlarmInfo) error {
+	k.boiled++
+	return errors.Join(k.st.Storage().Put(ctx, "boiled", k.boiled), k.st.Emit(ctx, "boiled", k.boiled))
+}
+
+var kettles = object.Define("kettle", load)
+var on = object.Handle(kettles, "on", func(k *kettle, ctx context.Context, d time.Duration) (int, error) {
+	return k.boiled, k.st.SetAlarm(ctx, k.st.Now().Add(d))
+})
+
+func main() {
+	ctx, dir := context.Background(), filepath.Join(os.TempDir(), "holdfast-quickstart")
+	host, err := object.Open(object.Options{Dir: dir}, kettles)
+	check(err)
+	boiled, err := on.Call(ctx, host, "kitchen", 2*time.Second)
+	check(err)
+	fmt.Printf("The kettle in %s is on. It has boiled %d times before.\n", dir, boiled)
+	for e, err := range host.Watch(ctx, kettles.ID("kitchen"), 0) {
+		check(err)
+		if string(e.Data) == fmt.Sprint(boiled+1) {
+			break
+		}
+	}
+	fmt.Printf("It has boiled again: %d times.\n", boiled+1)
+	check(host.Shutdown(ctx))
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

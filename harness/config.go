@@ -15,6 +15,7 @@ type Config struct {
 	host      []hostOption
 	checks    []check
 	gateCheck bool // NoLostAck
+	shadow    bool // NoTornBatch
 }
 
 // Option changes how a scenario is run, or adds a checker.
@@ -69,13 +70,3 @@ func MapStore() Option { return func(c *Config) { c.newDisk = newMapDisk } }
 // PebbleStore keeps the store in Pebble, on a file system in memory that forgets
 // at a crash what was not synced.
 func PebbleStore() Option { return func(c *Config) { c.newDisk = newPebbleDisk } }
-
-// check is a checker. Its functions may be nil.
-type check struct {
-	name    string
-	promise string                                // such as "O7: nothing leaves ..."
-	stored  func(s *Sim, view *storedState) error // of each state that a crash leaves, and of the last
-	end     func(s *Sim) error                    // after the scenario has settled
-}
-
-func checker(ch check) Option { return func(c *Config) { c.checks = append(c.checks, ch) } }

@@ -28,7 +28,19 @@ var ErrDown = errors.New("harness: the process is down: Restart it first")
 func (s *Sim) onPoint(_ *machine.Process, at seam.Point) bool {
 	hit := s.timeline.pass(at, s)
 	s.gate.pass(at, s)
-	if s.settling || s.next >= len(s.plan.crashes) || s.plan.crashes[s.next].at != hit.String() {
+	if s.settling {
+		return false
+	}
+	if s.random != nil {
+		keep, dies := s.random.next()
+		if dies {
+			s.keep = keep
+			s.plan.crashes = append(s.plan.crashes, crash{hit.String(), keep})
+			s.next++
+		}
+		return dies
+	}
+	if s.next >= len(s.plan.crashes) || !hit.named(s.plan.crashes[s.next].at) {
 		return false
 	}
 	s.keep = s.plan.crashes[s.next].keep
@@ -42,6 +54,9 @@ func (s *Sim) onDeath(*machine.Process) {
 	unsynced := s.disk.unsynced()
 	kept := min(s.keep, unsynced)
 	s.disk.crash(kept)
+	if s.shadow != nil {
+		s.shadow = s.shadow.Crash(kept)
+	}
 	s.gate.died(unsynced - kept)
 	s.host = nil
 	if s.orderly {
@@ -72,7 +87,7 @@ func (s *Sim) Crash(kind Kind) {
 	s.stayDown = true
 	s.proc.Kill()
 	s.stayDown = false
-	s.checkStored()
+	s.checkCrash()
 }
 
 func (s *Sim) alive() bool { return s.proc != nil && !s.proc.Dead() }
@@ -121,7 +136,7 @@ func (s *Sim) Shutdown() {
 	case machine.Idle:
 		s.Fatalf("Shutdown does not come to its end")
 	case machine.Died:
-		s.checkStored()
+		s.checkCrash()
 		return
 	}
 	if err != nil {

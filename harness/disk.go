@@ -38,11 +38,11 @@ func (d *mapDisk) view() (*memstore.Store, error) { return d.mem.Crash(keepAll),
 func (d *mapDisk) close()                         {}
 
 // guarded is an engine as one process sees it: after its death it can change
-// nothing. It counts batches for the checkers.
+// nothing. It shows the batches to the checkers.
 type guarded struct {
 	storage.Engine
-	p       *machine.Process
-	applied *int
+	p *machine.Process
+	s *Sim
 }
 
 func (g *guarded) Get(key []byte) ([]byte, io.Closer, error) {
@@ -57,17 +57,28 @@ func (g *guarded) NewIter(lower, upper []byte) (storage.Iterator, error) {
 
 func (g *guarded) Apply(repr []byte) error {
 	g.p.Live()
-	*g.applied++
+	g.s.gate.applied++
+	if g.s.shadow != nil {
+		if err := g.s.shadow.Apply(repr); err != nil {
+			return err
+		}
+	}
 	return g.Engine.Apply(repr)
 }
 
 func (g *guarded) Sync() error {
 	g.p.Live()
+	if g.s.shadow != nil {
+		_ = g.s.shadow.Sync()
+	}
 	return g.Engine.Sync()
 }
 
 func (g *guarded) Close() error {
 	g.p.Live()
+	if g.s.shadow != nil {
+		_ = g.s.shadow.Sync()
+	}
 	return g.Engine.Close()
 }
 

@@ -13,3 +13,24 @@ func Failed(scenario Scenario, planText string, opts ...Option) *Failure {
 	}
 	return out.problem
 }
+
+// Trace replays a plan and returns the points that the run passed.
+func Trace(scenario Scenario, planText string, opts ...Option) string {
+	p, err := parsePlan(planText)
+	if err != nil {
+		panic(err)
+	}
+	var text string
+	r := &runner{cfg: newConfig(opts), scenario: func(s *Sim) {
+		s.Finally("trace", func() error { text = s.timeline.text(10_000) + s.dump(); return nil })
+		scenario(s)
+	}}
+	var out outcome
+	if err := r.guard(func() { out = r.run(p) }); err != nil {
+		panic(err)
+	}
+	if out.problem != nil {
+		return out.problem.Error()
+	}
+	return text
+}

@@ -21,6 +21,11 @@ type place struct {
 
 func (p place) String() string { return fmt.Sprintf("%s/%s#%d", p.Name, p.Object, p.n) }
 
+// named reports whether text is p.String().
+func (p place) named(text string) bool {
+	return strings.HasPrefix(text, p.Name) && text == p.String()
+}
+
 // crash is a death of the process at a place, which the first keep of the
 // unsynced commits survive.
 type crash struct {

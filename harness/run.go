@@ -25,14 +25,16 @@ type runner struct {
 	scenario Scenario
 	crew     machine.Crew
 	running  plan
-	last     *Sim // kept for tests of the harness
+
+	random     *randomCrashes // instead of the crashes of plans
+	passPanics bool           // the scenario's panics are its caller's
 }
 
 // run runs the scenario once with the plan.
 func (r *runner) run(p plan) outcome {
 	r.running = p
 	s := newSim(r.cfg, p, &r.crew)
-	r.last = s
+	s.random = r.random
 	defer s.close()
 	r.play(s)
 	if s.problem == nil && s.next < len(p.crashes) {
@@ -40,6 +42,7 @@ func (r *runner) run(p plan) outcome {
 			p.crashes[s.next].at)
 	}
 	if s.problem != nil {
+		s.problem.Plan = s.plan.String()
 		s.problem.Timeline = s.timeline.text(timelineShown)
 		s.problem.State = s.dump()
 	}
@@ -52,18 +55,16 @@ func (r *runner) play(s *Sim) {
 	defer func() {
 		switch v := recover().(type) {
 		case nil, stop:
-		case passOn:
-			panic(v.value)
 		default:
+			if r.passPanics {
+				panic(v)
+			}
 			s.fail("", "the scenario panicked: %v\n%s", v, debug.Stack())
 		}
 	}()
 	r.scenario(s)
 	s.settle()
 }
-
-// passOn is a panic that belongs to who called the harness.
-type passOn struct{ value any }
 
 var errExited = errors.New("harness: the scenario ended its goroutine")
 

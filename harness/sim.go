@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
 // Scenario builds objects and drives time. It is run from scratch for each plan
@@ -47,6 +48,8 @@ type Sim struct {
 
 	timeline timeline
 	gate     gate
+	shadow   *memstore.Store // nil: no checker wants it
+	random   *randomCrashes  // instead of the plan's crashes
 	world    *World
 	settling bool
 
@@ -64,6 +67,7 @@ type final struct {
 func newSim(cfg *Config, p plan, crew *machine.Crew) *Sim {
 	s := &Sim{cfg: cfg, plan: p, disk: cfg.newDisk(), calls: make(map[*call]struct{}), sometimes: make(map[string]bool)}
 	s.timeline.init()
+	s.shadow = newShadow(cfg)
 	s.world = &World{s: s}
 	s.m = machine.New(machine.Config{Seed: p.seed, Crew: crew, OnPoint: s.onPoint, OnDeath: s.onDeath})
 	return s
@@ -126,7 +130,7 @@ func (s *Sim) tryBoot() bool {
 		Seams:  seams,
 		Number: s.starts,
 		Store: storage.Options{
-			Engine: &guarded{engine, s.proc, &s.gate.applied}, Shards: s.cfg.shards, MinFreeBytes: -1, Seams: seams,
+			Engine: &guarded{engine, s.proc, s}, Shards: s.cfg.shards, MinFreeBytes: -1, Seams: seams,
 		},
 	}
 	ended := false
@@ -168,7 +172,7 @@ func (s *Sim) drive(limit time.Time, done func() bool) bool {
 
 // rest looks at what a crash has left, and lets the downtime pass.
 func (s *Sim) rest() {
-	s.checkStored()
+	s.checkCrash()
 	if s.cfg.downtime > 0 {
 		s.m.Drive(s.m.Now().Add(s.cfg.downtime), nil)
 	}
@@ -237,6 +241,16 @@ func (s *Sim) settle() {
 	}
 	for _, f := range s.finals {
 		s.report(f.name, "", f.ok())
+	}
+}
+
+// checkCrash makes the checks of what a crash has left.
+func (s *Sim) checkCrash() {
+	s.checkStored()
+	for _, ch := range s.cfg.checks {
+		if ch.crashed != nil {
+			ch.crashed(s, s.Store())
+		}
 	}
 }
 

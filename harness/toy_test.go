@@ -133,11 +133,10 @@ func ledgerScenario(bug string) harness.Scenario {
 }
 
 func TestLedgerWithoutBugs(t *testing.T) {
-	for _, store := range []harness.Option{harness.MapStore(), harness.PebbleStore()} {
-		for seed := range uint64(3) {
-			harness.Exhaust(t, ledgerScenario(""), store, harness.Depth(2), harness.Seed(seed), harness.NoLostAck)
-		}
+	for seed := range uint64(3) {
+		harness.Exhaust(t, ledgerScenario(""), harness.Depth(2), harness.Seed(seed), harness.NoLostAck)
 	}
+	harness.Exhaust(t, ledgerScenario(""), harness.PebbleStore(), harness.NoLostAck, harness.NoTornBatch)
 }
 
 // Each planted bug is found, on both stores, by the check that names it; and the

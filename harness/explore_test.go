@@ -1,0 +1,288 @@
+package harness_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// problemOf explores a scenario that must fail, and returns what is said.
+func problemOf(t *testing.T, scenario harness.Scenario, opts ...harness.Option) string {
+	t.Helper()
+	_, err := harness.Explore(scenario, opts...)
+	var f *harness.Failure
+	if !errors.As(err, &f) {
+		t.Fatalf("the scenario must fail, but: %v", err)
+	}
+	return f.Error()
+}
+
+func mustSay(t *testing.T, said string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(said, w) {
+			t.Errorf("%q is missing in:\n%s", w, said)
+		}
+	}
+}
+
+// A scenario that does not do the same each time is refused, with the point at
+// which two runs part.
+func TestDifferentRunsAreRefused(t *testing.T) {
+	run := 0
+	said := problemOf(t, func(s *harness.Sim) {
+		run++
+		s.Host(carts)
+		s.Must(cartAdd.Call(s.Context(), s, fmt.Sprint("cart", run), 1))
+	})
+	mustSay(t, said, "two runs without a crash do not do the same", "handler/enter/cart/cart1#1 in the first",
+		"handler/enter/cart/cart2#1 in the second", "the order of a map")
+}
+
+// A handler that waits where the simulation cannot see it is named, with the
+// remedy, instead of hanging the test.
+func TestHiddenWaitIsNamed(t *testing.T) {
+	raw := make(chan struct{})
+	defer close(raw)
+	stuck := object.Define("stuck", func(context.Context, *object.State) (*struct{}, error) { return &struct{}{}, nil })
+	wait := object.Handle(stuck, "wait", func(*struct{}, context.Context, int) (int, error) { <-raw; return 0, nil })
+	said := problemOf(t, func(s *harness.Sim) {
+		s.Host(stuck)
+		s.Must(wait.Call(s.Context(), s, "one", 0))
+	}, harness.Watchdog(30*time.Millisecond))
+	mustSay(t, said, `task "object"`, "Remedy: wait through seams", "explore_test.go")
+}
+
+// A call that waits for what never happens is told from one that is slow.
+func TestCallWithoutReply(t *testing.T) {
+	class := object.Define("waiter", func(_ context.Context, st *object.State) (*object.State, error) { return st, nil })
+	wait := object.Handle(class, "wait", func(st *object.State, ctx context.Context, d time.Duration) (int, error) {
+		if d > 0 {
+			return 0, st.Seams().Sleep(ctx, d)
+		}
+		return 0, st.Seams().Executor.Wait(ctx, nil)
+	})
+	scenario := func(d time.Duration) harness.Scenario {
+		return func(s *harness.Sim) {
+			s.Host(class)
+			s.Must(wait.Call(s.Context(), s, "one", d))
+		}
+	}
+	harness.Run(t, scenario(5 * time.Minute))
+	mustSay(t, problemOf(t, scenario(0)), "the call to waiter/one gets no reply", "handler/enter/waiter/one#1")
+}
+
+func TestHandlerMayFailTheRun(t *testing.T) {
+	said := problemOf(t, func(s *harness.Sim) {
+		class := object.Define("judge", func(context.Context, *object.State) (*struct{}, error) { return &struct{}{}, nil })
+		judge := object.Handle(class, "judge", func(*struct{}, context.Context, int) (int, error) {
+			s.Fatalf("guilty")
+			return 0, nil
+		})
+		s.Host(class)
+		s.Must(judge.Call(s.Context(), s, "one", 0))
+		s.Fatalf("the run goes on")
+	})
+	mustSay(t, said, "guilty\nreplay", "FAILED: guilty")
+}
+
+func TestPanicOfScenarioIsAFailure(t *testing.T) {
+	mustSay(t, problemOf(t, func(*harness.Sim) { panic("boom") }), "the scenario panicked: boom", "explore_test.go")
+}
+
+func TestSometimesMustBeReached(t *testing.T) {
+	said := problemOf(t, func(s *harness.Sim) {
+		s.Host(carts)
+		s.Sometimes("pigs fly", false)
+		s.Sometimes("a crash", s.Crashes() > 0)
+	})
+	mustSay(t, said, "never reached in", "pigs fly")
+	if strings.Contains(said, "a crash,") {
+		t.Error("what was reached is reported too")
+	}
+}
+
+// Beyond the budget each kind of point has its share, and the report says how
+// much was covered.
+func TestBudgetIsShared(t *testing.T) {
+	full, err := harness.Explore(cartScenario, harness.Depth(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if full.Covered != 1 || full.Pairs == 0 || full.InRecovery == 0 {
+		t.Errorf("without a bound: %s", full)
+	}
+	some, err := harness.Explore(cartScenario, harness.Depth(2), harness.Budget(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 100 / float64(full.Plans)
+	if some.Plans != 100 || some.Covered < want*0.9 || some.Covered > want*1.1 {
+		t.Errorf("with 100 of %d plans: %s", full.Plans, some)
+	}
+}
+
+// The same scenario passes the same points on a map and on Pebble, also in the
+// runs that crash.
+func TestStoresAgree(t *testing.T) {
+	for _, p := range []string{
+		"v1:seed=0",
+		"v1:seed=5",
+		"v1:seed=0:crash=commit/after/cart/alice#2,keep=0:crash=sync/before/#3,keep=all",
+		"v1:seed=0:crash=ack/after/cart/alice#3,keep=0",
+		"v1:seed=0:crash=alarm/dispatch/cart/alice#1,keep=0",
+	} {
+		onMap := harness.Trace(cartScenario, p, harness.NoTornBatch)
+		onPebble := harness.Trace(cartScenario, p, harness.NoTornBatch, harness.PebbleStore())
+		if onMap != onPebble {
+			t.Errorf("%s: on a map\n%s\non Pebble\n%s", p, onMap, onPebble)
+		}
+	}
+}
+
+func TestReplayOfAnUnknownPoint(t *testing.T) {
+	f := harness.Failed(cartScenario, "v1:seed=0:crash=commit/after/cart/nobody#1,keep=0")
+	if f == nil {
+		t.Fatal("a plan whose point is never passed must fail")
+	}
+	mustSay(t, f.Problem, "does not come to the crash of its plan at commit/after/cart/nobody#1")
+}
+
+// A deployment may change the definitions; what was stored stays.
+func TestRestartWithOtherCode(t *testing.T) {
+	harness.Exhaust(t, func(s *harness.Sim) {
+		s.Host(carts)
+		ok := s.Retry(func() error {
+			_, err := cartAdd.Call(s.Context(), s, "alice", 5, object.Idempotent("1", 0))
+			return err
+		})
+		s.OK(ok)
+		s.Restart(harness.WithCode())
+		if _, err := cartGet.Call(s.Context(), s, "alice", struct{}{}); !errors.Is(err, object.ErrUnknownClass) && !harness.Unknown(err) {
+			s.Errorf("a class that is gone answers: %v", err)
+		}
+		s.Restart(harness.WithCode(carts))
+		s.Advance(time.Hour)
+		var closed bool
+		if _, err := harness.Stored(s.Store(), carts.ID("alice"), "closed", &closed); err != nil || !closed {
+			s.Errorf("the alarm of a class that came back did not fire: %v", err)
+		}
+	}, harness.OneAlarm)
+}
+
+func TestCrashByHand(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		s.Host(carts)
+		s.Must(cartAdd.Call(s.Context(), s, "alice", 5))
+		if _, err := cartAdd.Call(s.Context(), s, "bob", 1, object.Unconfirmed()); err != nil {
+			s.Fatalf("%v", err)
+		}
+		s.Crash(harness.PowerLoss)
+		if _, err := cartGet.Call(s.Context(), s, "alice", struct{}{}); !errors.Is(err, harness.ErrDown) {
+			s.Errorf("a call to a process that is down: %v", err)
+		}
+		s.Advance(time.Hour)
+		s.Restart()
+		for name, want := range map[string]int{"alice": 5, "bob": 0} {
+			if got, err := cartGet.Call(s.Context(), s, name, struct{}{}); got != want || err != nil {
+				s.Errorf("%s has %d, %v, want %d", name, got, err, want)
+			}
+		}
+	})
+}
+
+// Effects on the outside happen while a process lives, and stay.
+func TestWorldSurvives(t *testing.T) {
+	scenario := func(s *harness.Sim) {
+		payer := object.Define("payer", func(_ context.Context, st *object.State) (*object.State, error) { return st, nil })
+		pay := object.Handle(payer, "pay", func(st *object.State, ctx context.Context, key string) (int, error) {
+			if paid, err := st.Storage().GetInto(ctx, "paid", new(bool)); paid || err != nil {
+				return 0, err
+			}
+			s.World().Do("pay/"+key, nil)
+			return 1, st.Storage().Put(ctx, "paid", true)
+		})
+		s.Host(payer)
+		_ = s.Retry(func() error { _, err := pay.Call(s.Context(), s, "one", "rent"); return err })
+		if n := s.World().Count("pay/rent"); n < 1 || n > 1+s.Crashes() {
+			s.Errorf("paid %d times with %d crashes", n, s.Crashes())
+		}
+	}
+	harness.Exhaust(t, scenario, harness.Depth(2), harness.AtMostOncePerCrash("pay/"))
+	mustSay(t, problemOf(t, scenario, harness.NoDoubleEffect("pay/")), `effect "pay/rent" was done 2 times`, "effect/after/pay/rent#1")
+}
+
+func TestInvariantSeesEachState(t *testing.T) {
+	said := problemOf(t, cartScenario, harness.Invariant("alice never has ten", func(store *storage.Store) error {
+		var total int
+		if _, err := harness.Stored(store, carts.ID("alice"), "total", &total); err != nil || total == 10 {
+			return fmt.Errorf("total is %d, %v", total, err)
+		}
+		return nil
+	}))
+	mustSay(t, said, "alice never has ten: total is 10", "cart/alice")
+}
+
+func TestEventually(t *testing.T) {
+	closed := func(s *harness.Sim) func() bool {
+		return func() bool {
+			var closed bool
+			_, err := harness.Stored(s.Store(), carts.ID("alice"), "closed", &closed)
+			return err == nil && closed
+		}
+	}
+	scenario := func(within time.Duration) harness.Scenario {
+		return func(s *harness.Sim) {
+			s.Host(carts)
+			s.OK(s.Retry(func() error { _, err := cartAdd.Call(s.Context(), s, "alice", 1); return err }))
+			s.Eventually(within, "alice's cart closes", closed(s))
+		}
+	}
+	harness.Exhaust(t, scenario(31*time.Minute))
+	mustSay(t, problemOf(t, scenario(29*time.Minute)), `"alice's cart closes" does not come true within 29m0s`)
+}
+
+// Random inputs and random crashes, together.
+func TestCheck(t *testing.T) {
+	harness.Check(t, randomCarts, harness.NoLostAck, harness.OneAlarm)
+}
+
+// Clients that come and go, over every schedule that a few seeds give.
+func TestClientsUnderAnySchedule(t *testing.T) {
+	for range 5 {
+		seed := rand.Uint64N(1 << 20)
+		harness.Exhaust(t, clients, harness.Seed(seed), harness.NoLostAck, harness.OneAlarm)
+	}
+}
+
+func clients(s *harness.Sim) {
+	s.Host(carts)
+	for i := range 3 {
+		s.Go("client", func() {
+			for j := range 3 {
+				s.OK(s.Retry(func() error {
+					_, err := cartAdd.Call(s.Context(), s, fmt.Sprint("cart", j%2), 1, object.Idempotent(fmt.Sprint(i, j), 0))
+					return err
+				}))
+			}
+		})
+	}
+	s.Advance(time.Minute)
+	s.Finally("each add counts once", func() error {
+		for name, want := range map[string]int{"cart0": 6, "cart1": 3} {
+			var total int
+			if _, err := harness.Stored(s.Store(), carts.ID(name), "total", &total); err != nil || total != want {
+				return fmt.Errorf("%s has %d, %v, want %d", name, total, err, want)
+			}
+		}
+		return nil
+	})
+}

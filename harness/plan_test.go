@@ -1,0 +1,42 @@
+package harness
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestPlanText(t *testing.T) {
+	p := plan{7, []crash{{`commit/after/cart/a:b,"c" %#2`, 0}, {"sync/before/#1", keepAll}}}
+	want := `v1:seed=7:crash=commit/after/cart/a%3ab%2c%22c%22%20%25#2,keep=0:crash=sync/before/#1,keep=all`
+	if got := p.String(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestPlanTextRoundTrip(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := plan{seed: rapid.Uint64().Draw(rt, "seed")}
+		for range rapid.IntRange(0, 3).Draw(rt, "crashes") {
+			keep := rapid.SampledFrom([]int{0, 1, 17, keepAll}).Draw(rt, "keep")
+			p.crashes = append(p.crashes, crash{rapid.String().Draw(rt, "at"), keep})
+		}
+		got, err := parsePlan(p.String())
+		if err != nil || !reflect.DeepEqual(got, p) {
+			rt.Fatalf("%s gives %+v, %v, want %+v", p, got, err, p)
+		}
+		if strings.ContainsAny(p.String(), "\"`\\ \n") {
+			rt.Fatalf("%s does not fit into a quoted string", p)
+		}
+	})
+}
+
+func TestBadPlans(t *testing.T) {
+	for _, text := range []string{"", "v2:seed=1", "v1:seed=x", "v1:crash=a,keep=x", "v1:crash=%zz,keep=1", "v1:crash=%4,keep=1", "v1:sneeze=1"} {
+		if p, err := parsePlan(text); err == nil {
+			t.Errorf("%q is taken for %+v", text, p)
+		}
+	}
+}

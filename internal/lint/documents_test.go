@@ -3,6 +3,9 @@ package lint
 import (
 	"fmt"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -78,6 +81,29 @@ func TestReadmeCommands(t *testing.T) {
 	}
 	if !strings.Contains(ci, "\n  go test ./...\n") {
 		t.Error(".ci/run does not run the README's test command, go test ./..., as it stands there")
+	}
+}
+
+// goBlock finds the Go code of a document.
+var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+
+// What the README shows, its readers will paste.
+func TestReadmeCodeCompiles(t *testing.T) {
+	blocks := goBlock.FindAllStringSubmatch(read(t, "README.md"), -1)
+	if len(blocks) == 0 {
+		t.Fatal("README.md shows no Go code")
+	}
+	for i, b := range blocks {
+		file := filepath.Join(t.TempDir(), "readme.go")
+		text := "package readme\n\nimport (\n\"context\"\n\"fmt\"\n\"time\"\n\n\"" + module + "/object\"\n)\n\n" + b[1]
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		vet := exec.Command("go", "vet", file)
+		vet.Dir = root
+		if out, err := vet.CombinedOutput(); err != nil {
+			t.Errorf("Go code %d of README.md: %v\n%s", i+1, err, out)
+		}
 	}
 }
 

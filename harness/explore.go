@@ -35,12 +35,12 @@ func Explore(scenario Scenario, opts ...Option) (Report, error) {
 	began := time.Now()
 	var found error
 	err := e.guard(func() { found = e.explore() })
+	if err != nil { // the explorer may still be at work
+		return Report{Seed: e.cfg.seed}, e.wrap(err)
+	}
 	e.report.Seconds = time.Since(began).Seconds()
 	e.report.Seed = e.cfg.seed
-	if err == nil {
-		err = found
-	}
-	return e.report, e.wrap(err)
+	return e.report, found
 }
 
 type explorer struct {

@@ -76,7 +76,7 @@ func TestCallWithoutReply(t *testing.T) {
 			s.Must(wait.Call(s.Context(), s, "one", d))
 		}
 	}
-	harness.Run(t, scenario(5 * time.Minute))
+	harness.Run(t, scenario(5*time.Minute))
 	mustSay(t, problemOf(t, scenario(0)), "the call to waiter/one gets no reply", "handler/enter/waiter/one#1")
 }
 

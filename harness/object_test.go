@@ -56,6 +56,20 @@ func cartScenario(s *harness.Sim) {
 	s.Always("alice's total counts each add once", total == 15 || harness.Unknown(err), total)
 }
 
+// A reply that is not held until its commit is durable is found by the crash
+// right after it, without a checker that knows of gates.
+func TestReplyBeforeSyncIsFound(t *testing.T) {
+	said := problemOf(t, func(s *harness.Sim) {
+		s.Host(carts)
+		acked, err := cartAdd.Call(s.Context(), s, "alice", 5, object.Unconfirmed())
+		s.OK(err)
+		total, err := cartGet.Call(s.Context(), s, "alice", struct{}{})
+		s.OK(err)
+		s.Always("what was acknowledged is there", harness.Unknown(err) || total >= acked, total)
+	})
+	mustSay(t, said, "what was acknowledged is there", "ack/after/cart/alice#1,keep=0")
+}
+
 func TestObjectSurvivesCrashes(t *testing.T) {
 	for name, store := range map[string]harness.Option{"map": harness.MapStore(), "pebble": harness.PebbleStore()} {
 		t.Run(name, func(t *testing.T) {

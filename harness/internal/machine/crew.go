@@ -19,6 +19,7 @@ type Crew struct {
 	// between steps, and a count that changes with each step.
 	running atomic.Pointer[string]
 	beat    atomic.Uint64
+	stuck   atomic.Bool // Watch has given up: nothing more is to run
 }
 
 // coroutine runs one task after another, so that tasks are cheap.
@@ -88,6 +89,7 @@ func (c *Crew) Watch(limit time.Duration, done <-chan struct{}) error {
 			last = beat
 			continue
 		}
+		c.stuck.Store(true)
 		return fmt.Errorf("simulation: task %q has not yielded for %v of real time: it waits where the simulation cannot see it, or never ends.\n"+
 			"Remedy: wait through seams (Executor.Wait, Seams.Sleep, State.Release) instead of a bare channel, <-ctx.Done(), time.Sleep or a mutex held across a wait.\n%s",
 			*name, limit, stuckStack())
@@ -106,5 +108,7 @@ func stuckStack() string {
 	}
 	return ""
 }
+
+var errStuck = errors.New("simulation: given up by the watchdog")
 
 var errLivelock = errors.New("simulation: a million steps without time moving: some code loops without waiting")

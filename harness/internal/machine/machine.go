@@ -79,6 +79,9 @@ const (
 func (m *Machine) Drive(limit time.Time, done func() bool) Outcome {
 	for {
 		switch {
+		case m.cfg.Crew.stuck.Load():
+			m.fail(errStuck)
+			return Failed
 		case m.failure != nil:
 			return Failed
 		case done != nil && done():

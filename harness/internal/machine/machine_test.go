@@ -15,7 +15,10 @@ import (
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// A task that ignores its death costs its goroutine, and nothing else does.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/holdfast-dev/holdfast/harness/internal/machine.(*Machine).abandon"))
+}
 
 // start makes a machine with one process, and ends both with the test.
 func start(t *testing.T, cfg machine.Config) (*machine.Machine, *machine.Process) {

@@ -1,0 +1,60 @@
+package harness_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// A counter that stores each step before it answers survives a crash at every
+// point.
+func ExampleExplore() {
+	report, err := harness.Explore(func(s *harness.Sim) {
+		s.Host(carts)
+		added := 0
+		s.OK(s.Retry(func() error {
+			_, err := cartAdd.Call(s.Context(), s, "alice", 5, object.Idempotent("order-1", time.Hour))
+			added = 5
+			return err
+		}))
+		total, err := cartGet.Call(s.Context(), s, "alice", struct{}{})
+		s.Must(total, err)
+		s.Always("nothing is lost or counted twice", err != nil || total == added)
+	}, harness.Depth(2), harness.NoLostAck)
+	fmt.Println(err, report.Covered)
+	// Output: <nil> 1
+}
+
+// The mailer sends before it stores that it has sent. A crash between the two
+// makes it send again, and the harness finds where.
+func ExampleFailure() {
+	type mailer struct{ st *object.State }
+	scenario := func(s *harness.Sim) {
+		mailers := object.Define("mailer", func(_ context.Context, st *object.State) (*mailer, error) { return &mailer{st}, nil })
+		send := object.Handle(mailers, "send", func(m *mailer, ctx context.Context, to string) (int, error) {
+			if sent, err := m.st.Storage().GetInto(ctx, "sent", new(bool)); sent || err != nil {
+				return 0, err
+			}
+			s.World().Do("mail/"+to, nil)
+			return 1, m.st.Storage().Put(ctx, "sent", true)
+		})
+		s.Host(mailers)
+		s.OK(s.Retry(func() error {
+			_, err := send.Call(s.Context(), s, "outbox", "alice")
+			return err
+		}))
+	}
+	_, err := harness.Explore(scenario, harness.NoDoubleEffect("mail/"))
+	var f *harness.Failure
+	if errors.As(err, &f) {
+		fmt.Println(f.Problem)
+		fmt.Println(f.Plan)
+	}
+	// Output:
+	// NoDoubleEffect: effect "mail/alice" was done 2 times
+	// v1:seed=0:crash=effect/after/mail/alice#1,keep=0
+}

@@ -84,6 +84,29 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
+// link finds the relative links of a document.
+var link = regexp.MustCompile(`\]\(([^):#]+)(?:#[^)]*)?\)`)
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, pattern := range []string{"*.md", "docs/*.md"} {
+		documents, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range documents {
+			text, err := os.ReadFile(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+				if _, err := os.Stat(filepath.Join(filepath.Dir(d), m[1])); err != nil {
+					t.Errorf("%s links to %s, which is not there: correct the link, or write the file", strings.TrimPrefix(d, root+"/"), m[1])
+				}
+			}
+		}
+	}
+}
+
 // goBlock finds the Go code of a document.
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 

@@ -7,6 +7,7 @@ type Config struct {
 	seed      uint64
 	depth     int
 	budget    int
+	workers   int
 	settle    time.Duration
 	downtime  time.Duration
 	watchdog  time.Duration
@@ -25,6 +26,7 @@ func newConfig(opts []Option) *Config {
 	c := &Config{
 		depth:    1,
 		budget:   200_000,
+		workers:  1,
 		settle:   2 * time.Minute,
 		watchdog: 10 * time.Second,
 		shards:   4,
@@ -47,6 +49,10 @@ func Seed(n uint64) Option { return func(c *Config) { c.seed = n } }
 // Budget bounds the number of plans. Beyond it plans are chosen evenly from each
 // kind of point, and the report tells the fraction covered. Default: 200,000.
 func Budget(plans int) Option { return func(c *Config) { c.budget = plans } }
+
+// Workers is how many runs go on at a time. With more than 1 the scenario must be
+// safe for that: nothing that one run changes may be seen by another. Default: 1.
+func Workers(n int) Option { return func(c *Config) { c.workers = max(n, 1) } }
 
 // Settle is how much virtual time passes after the scenario, without crashes,
 // before the final checks. Default: 2 minutes.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,20 +33,19 @@ func (r Report) String() string {
 
 // Explore is Exhaust without a test: it returns the first failure as a *Failure.
 func Explore(scenario Scenario, opts ...Option) (Report, error) {
-	e := &explorer{runner: runner{cfg: newConfig(opts), scenario: scenario}, sometimes: make(map[string]bool)}
+	e := &explorer{cfg: newConfig(opts), scenario: scenario, sometimes: make(map[string]bool)}
 	began := time.Now()
-	var found error
-	err := e.guard(func() { found = e.explore() })
-	if err != nil { // the explorer may still be at work
-		return Report{Seed: e.cfg.seed}, e.wrap(err)
-	}
+	err := e.explore()
 	e.report.Seconds = time.Since(began).Seconds()
 	e.report.Seed = e.cfg.seed
-	return e.report, found
+	return e.report, err
 }
 
 type explorer struct {
-	runner
+	cfg      *Config
+	scenario Scenario
+
+	mu        sync.Mutex // guards what follows while workers run
 	report    Report
 	sometimes map[string]bool
 }
@@ -62,29 +63,25 @@ func (e *explorer) explore() error {
 		return err
 	}
 	singles := e.branches(plan{seed: e.cfg.seed}, base.hits, 0)
-	budget := e.cfg.budget
-	chosen := choose(singles, budget)
-	var pairs []candidate
-	for _, c := range chosen {
-		out := e.try(c)
-		if out.problem != nil {
-			return out.problem
-		}
+	chosen := choose(singles, e.cfg.budget)
+	next := make([][]candidate, len(chosen))
+	err = e.tryAll(chosen, func(i int, out outcome) {
 		if e.cfg.depth > 1 {
-			pairs = append(pairs, e.branches(c.plan, out.hits, c.index+1)...)
+			next[i] = e.branches(chosen[i].plan, out.hits, chosen[i].index+1)
 		}
+	})
+	if err != nil {
+		return err
 	}
-	budget -= len(chosen)
+	pairs := slices.Concat(next...)
+	second := choose(pairs, e.cfg.budget-len(chosen))
+	if err := e.tryAll(second, func(int, outcome) {}); err != nil {
+		return err
+	}
 	// Pairs of singles that were not chosen are not known; they count as if they
 	// were as many as those of the others.
-	fraction := share(len(chosen), len(singles))
-	second := choose(pairs, budget)
-	for _, c := range second {
-		if out := e.try(c); out.problem != nil {
-			return out.problem
-		}
-	}
-	e.report.Covered = share(len(chosen)+len(second), len(singles)+int(float64(len(pairs))/max(fraction, 1e-9)))
+	all := len(singles) + int(float64(len(pairs))/max(share(len(chosen), len(singles)), 1e-9))
+	e.report.Covered = share(len(chosen)+len(second), all)
 	return e.neverReached()
 }
 
@@ -98,15 +95,18 @@ func share(part, whole int) float64 {
 // baseline runs the scenario without a crash, twice, and compares.
 func (e *explorer) baseline() (outcome, error) {
 	p := plan{seed: e.cfg.seed}
-	first, again := e.run(p), e.run(p)
+	r := &runner{cfg: e.cfg, scenario: e.scenario}
+	var first, again outcome
+	if err := r.guard(func() { first, again = r.run(p), r.run(p) }); err != nil {
+		return outcome{}, r.wrap(err)
+	}
 	e.note(first)
-	if first.problem != nil {
+	switch diff := difference(first.hits, again.hits); {
+	case first.problem != nil:
 		return first, first.problem
-	}
-	if again.problem != nil {
+	case again.problem != nil:
 		return again, again.problem
-	}
-	if diff := difference(first.hits, again.hits); diff != "" {
+	case diff != "":
 		return first, &Failure{Plan: p.String(), Problem: "two runs without a crash do not do the same: " + diff +
 			"\nlikely causes: the order of a map, time.Now instead of State.Now, a goroutine or math/rand of your own, state that outlives the scenario"}
 	}
@@ -168,15 +168,55 @@ func hash(seed uint64, text string) uint64 {
 	return h ^ h>>32
 }
 
+// tryAll runs candidates, as many at a time as there are workers, and calls each
+// with what they came to. It stops at a failure, and returns that of the first
+// candidate in order, whatever the number of workers.
+func (e *explorer) tryAll(all []candidate, each func(i int, out outcome)) error {
+	var next atomic.Int64
+	var failed atomic.Bool
+	errs := make([]error, min(e.cfg.workers, len(all)))
+	at := make([]int, len(errs)) // where each worker failed
+	var workers sync.WaitGroup
+	for w := range errs {
+		workers.Go(func() {
+			r := &runner{cfg: e.cfg, scenario: e.scenario}
+			err := r.guard(func() {
+				for !failed.Load() {
+					i := int(next.Add(1)) - 1
+					if i >= len(all) {
+						return
+					}
+					at[w] = i
+					out := r.try(all[i])
+					if e.note(out); out.problem != nil {
+						errs[w] = out.problem
+						failed.Store(true)
+						return
+					}
+					each(i, out)
+				}
+			})
+			if err != nil {
+				errs[w] = r.wrap(err)
+				failed.Store(true)
+			}
+		})
+	}
+	workers.Wait()
+	var first error
+	least := len(all)
+	for w, err := range errs {
+		if err != nil && at[w] < least {
+			first, least = err, at[w]
+		}
+	}
+	return first
+}
+
 // try runs a candidate, which must do up to its last crash what the run did that
 // it branches from.
-func (e *explorer) try(c candidate) outcome {
-	out := e.run(c.plan)
-	e.note(out)
-	e.report.Plans++
-	if len(c.plan.crashes) > 1 {
-		e.report.Pairs++
-	}
+func (r *runner) try(c candidate) outcome {
+	out := r.run(c.plan)
 	if out.problem == nil && out.crashedAt[len(out.crashedAt)-1] != c.index {
 		out.problem = &Failure{Plan: c.plan.String(), Problem: fmt.Sprintf(
 			"%s was point %d of one run and point %d of another with the same crashes: the scenario does not do the same each time",
@@ -185,7 +225,16 @@ func (e *explorer) try(c candidate) outcome {
 	return out
 }
 
+// note counts a run.
 func (e *explorer) note(out outcome) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if n := len(out.crashedAt); n > 0 {
+		e.report.Plans++
+		if n > 1 {
+			e.report.Pairs++
+		}
+	}
 	for name, ok := range out.sometimes {
 		e.sometimes[name] = e.sometimes[name] || ok
 	}

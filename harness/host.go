@@ -2,11 +2,14 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 
 	"github.com/holdfast-dev/holdfast/object"
 )
+
+var errNoHost = errors.New("harness: the process runs no host: start it with Sim.Host")
 
 // hostOption adjusts the options of a simulated host.
 type hostOption = func(*object.Options)
@@ -41,11 +44,21 @@ func (s *Sim) Host(defs ...object.Definition) {
 // WithHost runs fn with the host of the living process, as a call from outside:
 // for listing, inspecting, deleting. Clients may call it.
 func (s *Sim) WithHost(fn func(ctx context.Context, h *object.Host) error) error {
-	return s.Call("host", func(ctx context.Context) error { return fn(ctx, s.host) })
+	return s.Call("host", func(ctx context.Context) error {
+		if s.host == nil {
+			return errNoHost
+		}
+		return fn(ctx, s.host)
+	})
 }
 
 // Invoke implements object.Caller: it is how a scenario, or a client, calls an
 // object. Time moves only while nothing else is left to do.
 func (s *Sim) Invoke(ctx context.Context, r *object.Request) error {
-	return s.Call(r.ID().String(), func(context.Context) error { return s.host.Invoke(ctx, r) })
+	return s.Call(r.ID().String(), func(context.Context) error {
+		if s.host == nil {
+			return errNoHost
+		}
+		return s.host.Invoke(ctx, r)
+	})
 }

@@ -45,7 +45,7 @@ var (
 	end    = pos{math.MaxInt64, math.MaxUint64} // not before any entry
 )
 
-func posOf(e *Entry) pos { return pos{nanos(e.Due), e.Object} }
+func posOf(e *Entry) pos { return pos{Nanos(e.Due), e.Object} }
 
 func (p pos) compare(q pos) int {
 	if c := cmp.Compare(p.at, q.at); c != 0 {

@@ -160,14 +160,19 @@ func (m *model) report(n int) {
 	}
 }
 
-// finish ends the turn of an entry in flight: it handles the alarm if that is
-// still the stored one, and otherwise leaves it alone.
+// finish returns an entry in flight, or ends its turn: it handles the alarm if
+// that is still the stored one, and otherwise leaves it alone.
 func (m *model) finish() {
 	if len(m.fired) == 0 {
 		return
 	}
 	i := rapid.IntRange(0, len(m.fired)-1).Draw(m.t, "finish")
 	e := m.fired[i]
+	if rapid.IntRange(0, 4).Draw(m.t, "return") == 0 {
+		m.fired = slices.Delete(m.fired, i, i+1)
+		m.s.Return(e)
+		return
+	}
 	if row, ok := m.x.get(e.Shard, e.Object); ok && row.Gen == e.Gen {
 		switch rapid.IntRange(0, 2).Draw(m.t, "handled") {
 		case 0:

@@ -141,7 +141,7 @@ func (s *Scheduler) take() {
 			s.line.push(n)
 			continue
 		}
-		n.in = inFlight
+		n.in, n.changed = inFlight, false
 		s.flying++
 		s.batch = append(s.batch, n.Entry)
 		sh := &s.shards[n.Shard]

@@ -1,8 +1,6 @@
 package alarm
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // reading is the one read of the index that is under way.
 //
@@ -154,13 +152,13 @@ func check(rows []Entry, shard int, after Position, limit int) error {
 	if len(rows) > limit {
 		return fmt.Errorf("%w: %d entries for a limit of %d", ErrCorrupt, len(rows), limit)
 	}
-	last := pos{nanos(after.Due), after.Object}
+	previous := pos{Nanos(after.Due), after.Object}
 	for i := range rows {
 		p := posOf(&rows[i])
-		if rows[i].Shard != shard || !p.after(last) {
+		if rows[i].Shard != shard || !p.after(previous) {
 			return fmt.Errorf("%w: index entry %d is out of order", ErrCorrupt, rows[i].Object)
 		}
-		last = p
+		previous = p
 	}
 	return nil
 }

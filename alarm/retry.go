@@ -54,10 +54,18 @@ func (r Retry) Next(attempt int, rnd uint64) (delay time.Duration, ok bool) {
 	if attempt > r.MaxRetries {
 		return 0, false
 	}
-	wait := float64(r.Base) * math.Pow(r.Factor, float64(max(attempt, 1)-1))
-	wait = min(wait, float64(r.Cap))
+	wait := r.wait(max(attempt, 1))
 	part := float64(rnd>>11) / (1 << 53) // in [0, 1)
-	return time.Duration(wait) + time.Duration(wait*r.Jitter*part), true
+	return wait + time.Duration(float64(wait)*r.Jitter*part), true
+}
+
+// wait is the wait after the attempt-th failure without jitter.
+func (r Retry) wait(attempt int) time.Duration {
+	grown := float64(r.Base) * math.Pow(r.Factor, float64(attempt-1))
+	if grown >= float64(r.Cap) {
+		return r.Cap
+	}
+	return max(time.Duration(grown), r.Base)
 }
 
 func (r Retry) withDefaults() Retry {

@@ -48,9 +48,9 @@ func AppendRow(dst []byte, r Row) []byte {
 		flags |= rowFlagDead
 	}
 	dst = append(dst, rowVersion)
-	dst = binary.AppendUvarint(dst, uint64(nanos(r.Due)))
+	dst = binary.AppendUvarint(dst, uint64(Nanos(r.Due)))
 	dst = binary.AppendUvarint(dst, r.Gen)
-	dst = binary.AppendUvarint(dst, uint64(nanos(r.Scheduled)))
+	dst = binary.AppendUvarint(dst, uint64(Nanos(r.Scheduled)))
 	dst = binary.AppendUvarint(dst, uint64(max(r.Attempt, 0)))
 	dst = binary.AppendUvarint(dst, uint64(max(r.Crashes, 0)))
 	dst = binary.AppendUvarint(dst, flags)
@@ -86,19 +86,22 @@ func DecodeRow(b []byte) (Row, error) {
 	return r, nil
 }
 
-// nanos is t in the unit of the index: nanoseconds since 1970, zero for a time
-// before, the greatest number for one that does not fit.
-func nanos(t time.Time) int64 {
-	switch s := t.Unix(); {
-	case s < 0:
+// last is the last time that can be stored.
+var last = timeOf(math.MaxInt64)
+
+// Nanos is t as rows and the index keep it: nanoseconds since 1970, zero for a time
+// before, the greatest number for one after 2262. It is the due time of an index key.
+func Nanos(t time.Time) int64 {
+	switch {
+	case t.Unix() < 0:
 		return 0
-	case s >= math.MaxInt64/int64(time.Second):
+	case t.After(last):
 		return math.MaxInt64
 	}
 	return t.UnixNano()
 }
 
-// timeOf is the reverse of nanos.
+// timeOf is the reverse of Nanos.
 func timeOf(ns int64) time.Time {
 	if ns == 0 {
 		return time.Time{}

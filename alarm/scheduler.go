@@ -22,7 +22,9 @@ import (
 //
 // Due entries wait in one queue per class, and the classes take turns. In
 // memory are at most 2 × LookAhead entries a shard, two for each slot in flight
-// (the fired one and its successor), and one read.
+// (the fired one and its successor), and one read. The classes take turns among
+// what is in memory: an entry behind more overdue ones of its shard than that
+// waits on disk until the earlier ones have been fired.
 //
 // All methods may be called from any goroutine, and from Fire unless they say
 // otherwise. They hold a lock for a short time, and never read the index.
@@ -104,7 +106,7 @@ func (s *Scheduler) Set(e Entry) {
 	if !sh.started {
 		return
 	}
-	s.touch(sh, e.Object)
+	s.note(sh, e.Object)
 	s.place(sh, &e)
 	s.settle()
 }
@@ -117,7 +119,7 @@ func (s *Scheduler) Clear(shard int, object uint64) {
 	if !sh.started {
 		return
 	}
-	s.touch(sh, object)
+	s.note(sh, object)
 	if n := sh.nodes[object]; n != nil {
 		s.forget(sh, n)
 		s.settle()
@@ -132,9 +134,25 @@ func (s *Scheduler) Done(e Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sh := &s.shards[e.Shard]
-	n := sh.nodes[e.Object]
-	if n == nil || n.in != inFlight || n.Gen != e.Gen || n.pos != posOf(&e) {
+	if n := sh.flown(&e); n != nil {
+		s.land(sh, n)
+		s.settle()
+	}
+}
+
+// Return is Done for a fired entry that the host could not take on: if its
+// object's alarm has not been set or cleared meanwhile, it is fired again, at
+// once. A host that is short of something waits before it returns an entry.
+func (s *Scheduler) Return(e Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sh := &s.shards[e.Shard]
+	n := sh.flown(&e)
+	if n == nil {
 		return
+	}
+	if sh.started && !n.changed {
+		s.place(sh, &e)
 	}
 	s.land(sh, n)
 	s.settle()
@@ -190,4 +208,4 @@ func (s *Scheduler) Stats() Stats {
 	return st
 }
 
-func (s *Scheduler) now() int64 { return nanos(s.cfg.Seams.Clock.Now()) }
+func (s *Scheduler) now() int64 { return Nanos(s.cfg.Seams.Clock.Now()) }

@@ -1,8 +1,6 @@
 package alarm
 
-import (
-	"slices"
-)
+import "slices"
 
 // shard is what a Scheduler knows of one shard. While it is started,
 //
@@ -41,6 +39,7 @@ func (s *Scheduler) stop(sh *shard) {
 	}
 	sh.started = false
 	for _, n := range sh.nodes {
+		n.changed = true // perhaps: nobody reports it from now on
 		s.forget(sh, n)
 	}
 	if sh.thirsty {
@@ -74,6 +73,23 @@ func (s *Scheduler) place(sh *shard, e *Entry) {
 		n = s.alloc()
 		n.Entry, n.pos = *e, p
 		s.hold(sh, n)
+	}
+}
+
+// flown returns the node of e if that is what is in flight, or nil.
+func (sh *shard) flown(e *Entry) *node {
+	n := sh.nodes[e.Object]
+	if n == nil || n.in != inFlight || n.Gen != e.Gen || n.pos != posOf(e) {
+		return nil
+	}
+	return n
+}
+
+// note keeps in mind that a Set or Clear of the object has been reported.
+func (s *Scheduler) note(sh *shard, object uint64) {
+	s.touch(sh, object)
+	if n := sh.nodes[object]; n != nil {
+		n.changed = true
 	}
 }
 

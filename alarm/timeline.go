@@ -19,6 +19,7 @@ type node struct {
 
 	prev, succ *node // neighbours in a queue while queued; succ links free nodes
 	next       *node // while in flight: what was set meanwhile, or nil
+	changed    bool  // while in flight: a Set or Clear has been reported
 }
 
 // before orders nodes by (due, object, shard), so that no two are equal.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/harness/internal/machine"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -147,7 +148,7 @@ func AtMostOncePerCrash(prefix string) Option {
 				continue
 			}
 			if before, ok := last[e.Key]; ok && before.Crashes == e.Crashes {
-				return fmt.Errorf("effect %q was done at %s and again at %s, with no crash between", e.Key, since(before.Time), since(e.Time))
+				return fmt.Errorf("effect %q was done at %s and again at %s, with no crash between", e.Key, before.Time.Sub(machine.Epoch), e.Time.Sub(machine.Epoch))
 			}
 			last[e.Key] = e
 		}

@@ -60,10 +60,10 @@ func (s *Sim) onDeath(*machine.Process) {
 	s.gate.died(unsynced - kept)
 	s.host = nil
 	if s.orderly {
-		s.timeline.note(s.m.Now(), "shut down in order")
+		s.timeline.note(s.elapsed(), "shut down in order")
 	} else {
 		s.crashes++
-		s.timeline.note(s.m.Now(), fmt.Sprintf("CRASH: %d of %d unsynced commits survive", kept, unsynced))
+		s.timeline.note(s.elapsed(), fmt.Sprintf("CRASH: %d of %d unsynced commits survive", kept, unsynced))
 	}
 	if !s.stayDown && s.up == nil {
 		s.up = make(chan struct{})

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/harness/internal/machine"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -78,7 +79,7 @@ func alarmText(value []byte) string {
 	if err != nil {
 		return err.Error()
 	}
-	text := fmt.Sprintf("at %s, attempt %d", since(row.Due), row.Attempt)
+	text := fmt.Sprintf("at %s, attempt %d", row.Due.Sub(machine.Epoch), row.Attempt)
 	if row.LastError != "" {
 		text += fmt.Sprintf(", after %q", row.LastError)
 	}

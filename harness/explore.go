@@ -97,7 +97,11 @@ func (e *explorer) baseline() (outcome, error) {
 	p := plan{seed: e.cfg.seed}
 	r := &runner{cfg: e.cfg, scenario: e.scenario}
 	var first, again outcome
-	if err := r.guard(func() { first, again = r.run(p), r.run(p) }); err != nil {
+	if err := r.guard(func() {
+		first = r.run(p)
+		first.hits = slices.Clone(first.hits)
+		again = r.run(p)
+	}); err != nil {
 		return outcome{}, r.wrap(err)
 	}
 	e.note(first)

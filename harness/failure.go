@@ -39,7 +39,7 @@ type stop struct{}
 func (s *Sim) fail(promise, format string, args ...any) {
 	if s.problem == nil {
 		s.problem = &Failure{Problem: fmt.Sprintf(format, args...), Promise: promise, Plan: s.plan.String()}
-		s.timeline.note(s.m.Now(), "FAILED: "+s.problem.Problem)
+		s.timeline.note(s.elapsed(), "FAILED: "+s.problem.Problem)
 	}
 }
 
@@ -74,7 +74,7 @@ func (s *Sim) FailNow() { s.Fatalf("FailNow") }
 
 // Logf adds a line to the timeline that a failure prints.
 func (s *Sim) Logf(format string, args ...any) {
-	s.timeline.note(s.m.Now(), fmt.Sprintf(format, args...))
+	s.timeline.note(s.elapsed(), fmt.Sprintf(format, args...))
 }
 
 // Helper does nothing; assertion libraries call it.

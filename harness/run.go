@@ -13,7 +13,7 @@ const timelineShown = 50
 
 // outcome is what a run came to.
 type outcome struct {
-	hits      []hit // where a plan may crash
+	hits      []hit // where a plan may crash; valid until the runner's next run
 	crashedAt []int // places in hits of the plan's crashes
 	problem   *Failure
 	sometimes map[string]bool
@@ -24,6 +24,7 @@ type runner struct {
 	cfg      *Config
 	scenario Scenario
 	crew     machine.Crew
+	timeline timeline
 	running  plan
 
 	random     *randomCrashes // instead of the crashes of plans
@@ -33,7 +34,8 @@ type runner struct {
 // run runs the scenario once with the plan.
 func (r *runner) run(p plan) outcome {
 	r.running = p
-	s := newSim(r.cfg, p, &r.crew)
+	r.timeline.reset()
+	s := newSim(r.cfg, p, &r.crew, &r.timeline)
 	s.random = r.random
 	defer s.close()
 	r.play(s)

@@ -46,7 +46,7 @@ type Sim struct {
 	up    chan struct{} // closed when the next process is ready; nil: none is expected
 	calls map[*call]struct{}
 
-	timeline timeline
+	timeline *timeline
 	gate     gate
 	shadow   *memstore.Store // nil: no checker wants it
 	random   *randomCrashes  // instead of the plan's crashes
@@ -64,9 +64,8 @@ type final struct {
 	ok   func() error
 }
 
-func newSim(cfg *Config, p plan, crew *machine.Crew) *Sim {
-	s := &Sim{cfg: cfg, plan: p, disk: cfg.newDisk(), calls: make(map[*call]struct{}), sometimes: make(map[string]bool)}
-	s.timeline.init()
+func newSim(cfg *Config, p plan, crew *machine.Crew, line *timeline) *Sim {
+	s := &Sim{cfg: cfg, plan: p, disk: cfg.newDisk(), timeline: line, calls: make(map[*call]struct{}), sometimes: make(map[string]bool)}
 	s.shadow = newShadow(cfg)
 	s.world = &World{s: s}
 	s.m = machine.New(machine.Config{Seed: p.seed, Crew: crew, OnPoint: s.onPoint, OnDeath: s.onDeath})

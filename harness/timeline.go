@@ -21,40 +21,44 @@ type timeline struct {
 // hit is a point as a run passed it.
 type hit struct {
 	place
-	at       time.Time
-	unsynced int // commits that a crash here could lose
-	start    int // of the process, counted from 1
-	booting  bool
+	at       time.Duration // since the simulation began
+	unsynced int           // commits that a crash here could lose
+	booting  bool          // the process was not ready yet
 }
 
 // note is an event between two hits that is no point.
 type note struct {
-	before int // the hit it comes before
-	at     time.Time
+	before int           // the hit it comes before
+	at     time.Duration // negative: none
 	text   string
 }
 
-func (l *timeline) init() {
-	l.counts = make(map[seam.Point]int)
-	l.end = -1
+// reset empties the timeline for the next run and keeps its memory.
+func (l *timeline) reset() {
+	if l.counts == nil {
+		l.counts = make(map[seam.Point]int)
+	}
+	clear(l.counts)
+	clear(l.hits)
+	l.hits, l.notes, l.end = l.hits[:0], nil, -1
 }
 
 func (l *timeline) pass(at seam.Point, s *Sim) hit {
 	n := l.counts[at] + 1
 	l.counts[at] = n
-	h := hit{place{at, n}, s.m.Now(), s.disk.unsynced(), s.starts, s.up != nil}
+	h := hit{place{at, n}, s.elapsed(), s.disk.unsynced(), s.up != nil}
 	l.hits = append(l.hits, h)
 	return h
 }
 
-func (l *timeline) note(at time.Time, text string) {
+func (l *timeline) note(at time.Duration, text string) {
 	l.notes = append(l.notes, note{len(l.hits), at, text})
 }
 
 // close ends the part of the run in which a plan may crash.
 func (l *timeline) close() {
 	l.end = len(l.hits)
-	l.notes = append(l.notes, note{l.end, time.Time{}, "the scenario ends, and settles without crashes"})
+	l.notes = append(l.notes, note{l.end, -1, "the scenario ends, and settles without crashes"})
 }
 
 // candidates are the points at which a plan may crash.
@@ -85,10 +89,12 @@ func (l *timeline) text(n int) string {
 	return b.String()
 }
 
-// since is a time of the simulation, counted from its beginning.
-func since(at time.Time) string {
-	if at.IsZero() {
+func since(at time.Duration) string {
+	if at < 0 {
 		return ""
 	}
-	return at.Sub(machine.Epoch).String()
+	return at.String()
 }
+
+// elapsed is the virtual time since the simulation began.
+func (s *Sim) elapsed() time.Duration { return s.m.Now().Sub(machine.Epoch) }

@@ -4,9 +4,9 @@
 //   - A Row is an object's alarm as its store keeps it; an index value says whose
 //     row stands at a time. Both are written in the batch of the turn that set them.
 //   - A Retry policy gives the wait after each failed attempt.
-//   - A Scheduler hands out the entries of a time index as they become due: never
-//     early by its clock, each again and again only if it is stored again, and
-//     with memory for the near future only. Stored alarms cost no memory.
+//   - A Scheduler hands out the entries of a time index as they become due, never
+//     early by its clock. It keeps the near future in memory, within bounds; what
+//     is further off costs disk only.
 //
 // The package runs no user code and writes nothing. What is due is decided by the
 // index alone: a Scheduler that is thrown away with its process loses no alarm,

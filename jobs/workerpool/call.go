@@ -1,0 +1,163 @@
+package workerpool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// Calls of OnDead and OnEmpty are executions of their own: stored in the batch of
+// what they tell of, retried, and found again after a crash.
+
+// maxCalls bounds the calls of OnDead at a time.
+const maxCalls = 4
+
+// askCall stores that OnDead has to be told of a dead letter.
+func (p *partition) askCall(ctx context.Context, num uint64) error {
+	if p.set.onDead == nil {
+		return nil
+	}
+	return p.putCall(ctx, num, jobs.Run{Number: 1, Scheduled: p.st.Now()})
+}
+
+func (p *partition) putCall(ctx context.Context, num uint64, run jobs.Run) error {
+	b, err := json.Marshal(run)
+	if err != nil {
+		return err
+	}
+	if err := p.st.Storage().PutBytes(ctx, callKey(num), b); err != nil {
+		return err
+	}
+	p.calls++
+	p.dirty = true
+	return nil
+}
+
+// nextCall is when the next call is due; zero: none is.
+func (p *partition) nextCall() time.Time {
+	dead := p.set.onDead != nil && p.calls > 0 && p.calling < maxCalls
+	empty := p.set.onEmpty != nil && p.emptyDue && !p.emptying
+	switch {
+	case !dead && !empty:
+		return time.Time{}
+	case p.callAt.IsZero():
+		return p.since()
+	}
+	return p.callAt
+}
+
+// call begins the calls that are due.
+func (p *partition) call(ctx context.Context, now time.Time) error {
+	at := p.nextCall()
+	if at.IsZero() || at.After(now) {
+		return nil
+	}
+	p.callAt = time.Time{}
+	err := p.callDead(ctx)
+	if err == nil {
+		err = p.callEmpty(ctx)
+	}
+	if errors.Is(err, jobs.ErrClosing) {
+		return nil
+	}
+	return err
+}
+
+func (p *partition) callDead(ctx context.Context) error {
+	if p.set.onDead == nil || p.calls == 0 || p.calling >= maxCalls {
+		return nil
+	}
+	var due []object.Item
+	for item, err := range p.st.Storage().List(ctx, object.ListOptions{Prefix: callPrefix, Limit: maxCalls - p.calling}) {
+		if err != nil {
+			return err
+		}
+		due = append(due, item)
+	}
+	for _, item := range due {
+		if err := p.beginCall(ctx, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *partition) beginCall(ctx context.Context, item object.Item) error {
+	num, err := numberOf(item.Key)
+	if err != nil {
+		return err
+	}
+	var run jobs.Run
+	if err := json.Unmarshal(item.Value, &run); err != nil {
+		return fmt.Errorf("%w: call for task %s: %w", storage.ErrCorrupt, p.id(num), err)
+	}
+	letter, ok, err := p.letter(ctx, num)
+	if err != nil {
+		return err
+	}
+	if ok {
+		spec := jobs.Spec{Subject: subject(deadSubject, num), Key: p.outsideKey(num) + "/dead", Run: run}
+		spec.Work = func(ctx context.Context, _ jobs.Execution) (jobs.Result, error) {
+			return jobs.Result{}, p.set.onDead(ctx, p, letter)
+		}
+		if _, err := p.engine.Begin(ctx, spec); err != nil {
+			return err
+		}
+		p.calling++
+	}
+	if err := p.st.Storage().Remove(ctx, item.Key); err != nil {
+		return err
+	}
+	p.calls--
+	p.dirty = true
+	return nil
+}
+
+func (p *partition) callEmpty(ctx context.Context) error {
+	if p.set.onEmpty == nil || !p.emptyDue || p.emptying {
+		return nil
+	}
+	spec := jobs.Spec{
+		Subject: emptySubject, Run: jobs.Run{Number: 1, Scheduled: p.since()},
+		Key: p.st.ID().String() + "/empty",
+		Work: func(ctx context.Context, _ jobs.Execution) (jobs.Result, error) {
+			return jobs.Result{}, p.set.onEmpty(ctx, p.index)
+		},
+	}
+	if _, err := p.engine.Begin(ctx, spec); err != nil {
+		return err
+	}
+	p.emptying, p.emptyDue, p.dirty = true, false, true
+	return nil
+}
+
+// callEnded stores a call again that has to be made again.
+func (p *partition) callEnded(ctx context.Context, kind string, num uint64, out jobs.Outcome) error {
+	again := out.Kind == jobs.Again || out.Kind == jobs.Recover
+	if kind == emptySubject {
+		p.emptying = false
+		if again {
+			p.emptyDue, p.dirty = true, true
+		}
+	} else {
+		p.calling--
+		if again {
+			if err := p.putCall(ctx, num, out.Run); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case again:
+		p.callAt = out.Run.RetryAt
+	case out.Kind == jobs.GaveUp:
+		p.st.Log().Error("workerpool: hook given up", "hook", kind, "task", p.id(num), "error", out.Err)
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package workerpool
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+)
+
+// Config defines a pool of tasks with inputs In and outputs Out, which are
+// encoded by the host's codec. Only Name is required.
+type Config[In, Out any] struct {
+	// Name is the pool's class name.
+	Name string
+	// Work runs a task; it may run several at a time. A nil error means that the
+	// task is done and its output is stored. ctx ends when the task is cancelled,
+	// has used up its Timeout, or the host shuts down. Nil: tasks wait for
+	// outside workers to claim them.
+	Work func(ctx context.Context, t *Task[In]) (Out, error)
+
+	// Concurrency is how many tasks may run at a time in the whole pool. It must
+	// not be less than Partitions. Default: 16, or Partitions if that is more.
+	Concurrency int
+	// Partitions is how many objects share the pool's tasks, each with its share
+	// of Concurrency. It may be changed between two openings of a store: tasks
+	// of a partition that is no longer used still run there; per-key order and
+	// idempotency keys hold within a partition. Default: 1.
+	Partitions int
+	// PerKey is how many tasks with one key may run at a time. Default: 1.
+	PerKey int
+	// MaxQueued is how many tasks may be pending in the pool, in equal shares of
+	// its partitions; beyond, Enqueue returns ErrQueueFull. Default: 10 million.
+	MaxQueued int
+	// Queues are the weights of the named queues, from 1 to 1000. Queues that have
+	// tasks share the workers by weight. The queue "" is there without being
+	// named, with weight 1. Default: the queue "" alone.
+	Queues map[string]int
+
+	// Timeout ends the context of one attempt. Zero means no limit.
+	Timeout time.Duration
+	// Retry says when and how often a failed task is tried again. Lost attempts
+	// count. Default: 3 attempts, after 1 s and 2 s.
+	Retry jobs.Retry
+	// Lease is how long a running task may be without a sign of life before it
+	// counts as failed; for work in this process the pool gives the sign.
+	// Default: 30 s.
+	Lease time.Duration
+	// Heartbeat is how often the pool extends the leases of its own work.
+	// Default: a third of Lease.
+	Heartbeat time.Duration
+
+	// KeepDone is how long a done or cancelled task can be asked for. Its input
+	// is dropped at once. Negative: not at all. Default: 1 hour.
+	KeepDone time.Duration
+	// Events adds an event for each start and success to those of failures,
+	// retries and dead letters.
+	Events bool
+
+	// OnDead is called for each task that becomes a dead letter, beside the
+	// turns; at least once, also after crashes, unless each of three calls ends
+	// with an error. A repeat has the same ID.
+	OnDead func(ctx context.Context, d DeadLetter[In]) error
+	// OnEmpty is called, beside the turns, when the last task of a partition has
+	// ended; at least once, with the same rule as OnDead. New tasks may have come
+	// meanwhile.
+	OnEmpty func(ctx context.Context, partition int) error
+}
+
+const (
+	defaultConcurrency = 16
+	defaultMaxQueued   = 10_000_000
+	defaultAttempts    = 3
+	defaultKeepDone    = time.Hour
+
+	maxPartitions = 1024
+	maxKeyBytes   = 512
+	maxQueueBytes = 64
+	maxQueues     = 64
+	maxWeight     = 1000
+	maxPriority   = 1000
+	maxBatch      = 10_000 // tasks of one EnqueueBatch
+)
+
+func (c *Config[In, Out]) withDefaults() Config[In, Out] {
+	d := *c
+	d.Partitions = defaultTo(d.Partitions, 1)
+	d.Concurrency = defaultTo(d.Concurrency, max(defaultConcurrency, d.Partitions))
+	d.PerKey = defaultTo(d.PerKey, 1)
+	d.MaxQueued = defaultTo(d.MaxQueued, defaultMaxQueued)
+	d.KeepDone = defaultTo(d.KeepDone, defaultKeepDone)
+	d.Retry.MaxAttempts = defaultTo(d.Retry.MaxAttempts, defaultAttempts)
+	return d
+}
+
+func defaultTo[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}
+
+// validate reports the first mistake in a config with its defaults.
+func (c *Config[In, Out]) validate() error {
+	switch {
+	case c.Partitions < 0 || c.Partitions > maxPartitions:
+		return fmt.Errorf("%w: Partitions must be from 1 to %d", jobs.ErrInvalid, maxPartitions)
+	case c.Concurrency < c.Partitions:
+		return fmt.Errorf("%w: Concurrency %d is less than Partitions %d", jobs.ErrInvalid, c.Concurrency, c.Partitions)
+	case c.PerKey < 0, c.MaxQueued < 0:
+		return fmt.Errorf("%w: PerKey and MaxQueued must not be negative", jobs.ErrInvalid)
+	case len(c.Queues) > maxQueues:
+		return fmt.Errorf("%w: more than %d queues", jobs.ErrInvalid, maxQueues)
+	}
+	for name, weight := range c.Queues {
+		if weight < 1 || weight > maxWeight {
+			return fmt.Errorf("%w: weight of queue %q must be from 1 to %d", jobs.ErrInvalid, name, maxWeight)
+		}
+		if len(name) > maxQueueBytes {
+			return fmt.Errorf("%w: name of queue %q is longer than %d bytes", jobs.ErrInvalid, name, maxQueueBytes)
+		}
+	}
+	return c.engine().Validate()
+}
+
+// engine returns the settings of the execution engine.
+func (c *Config[In, Out]) engine() jobs.Options {
+	return jobs.Options{
+		Retry: c.Retry, Timeout: c.Timeout, Lease: c.Lease, Heartbeat: c.Heartbeat,
+		LossIsFailure: true, LazyAlarm: true, Quiet: !c.Events,
+	}
+}

@@ -1,0 +1,204 @@
+package workerpool
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// Mode says what a partition does with tasks.
+type Mode uint8
+
+// The modes of a partition. A mode is stored: it outlives the process.
+const (
+	Open     Mode = iota // takes tasks and runs them
+	Paused               // takes tasks and begins none; what runs goes on
+	Draining             // takes no tasks and runs what it has
+)
+
+// String is the name of the mode in lower case.
+func (m Mode) String() string {
+	names := [...]string{"open", "paused", "draining"}
+	if int(m) >= len(names) {
+		return "mode " + strconv.Itoa(int(m))
+	}
+	return names[m]
+}
+
+// Stats are the tasks of a pool or a partition, since it began:
+// Submitted = Pending + Running + Done + Dead + Cancelled.
+type Stats struct {
+	Mode       Mode // of the partition; of the pool, that of partition 0
+	Submitted  uint64
+	Pending    uint64
+	Running    uint64
+	Done       uint64
+	Dead       uint64 // dead letters there are
+	Cancelled  uint64
+	Executions uint64 // attempts begun in all
+	Lost       uint64 // of these, cut off by a crash or the end of a lease
+	// Partitions are the parts of which the others are the sums.
+	Partitions []Stats `json:",omitempty"`
+}
+
+func (s *Stats) add(o Stats) {
+	s.Submitted += o.Submitted
+	s.Pending += o.Pending
+	s.Running += o.Running
+	s.Done += o.Done
+	s.Dead += o.Dead
+	s.Cancelled += o.Cancelled
+	s.Executions += o.Executions
+	s.Lost += o.Lost
+}
+
+// Check returns an error if W1 does not hold in s.
+func (s Stats) Check() error {
+	if sum := s.Pending + s.Running + s.Done + s.Dead + s.Cancelled; sum != s.Submitted {
+		return fmt.Errorf("workerpool: %d tasks were submitted and %d are known: %+v", s.Submitted, sum, s)
+	}
+	for _, part := range s.Partitions {
+		if err := part.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *partition) stats(context.Context, struct{}) (Stats, error) {
+	return Stats{
+		Mode: p.mode, Submitted: p.submitted, Pending: p.pending, Running: p.running,
+		Done: p.done, Dead: p.dead, Cancelled: p.cancelled,
+		Executions: p.executions, Lost: p.lost,
+	}, nil
+}
+
+// known tells partition 0 that the pool has n partitions, and returns the most it
+// has ever had.
+func (p *partition) known(ctx context.Context, n int) (int, error) {
+	if uint64(n) <= p.counters.partitions {
+		return int(p.counters.partitions), nil
+	}
+	return turn(ctx, p, func(context.Context) (int, error) {
+		p.counters.partitions, p.dirty = uint64(n), true
+		return n, nil
+	})
+}
+
+// setMode moves to a mode. A partition that was never used stays unused when it
+// is told to open.
+func (p *partition) setMode(ctx context.Context, m Mode) (struct{}, error) {
+	if p.mode == m {
+		return struct{}{}, nil
+	}
+	return turn(ctx, p, func(ctx context.Context) (struct{}, error) {
+		p.mode, p.dirty = m, true
+		return struct{}{}, p.st.Emit(ctx, "mode", m.String())
+	})
+}
+
+// cancel takes a pending task back, or asks a running one to end. It returns the
+// state of the task after that.
+func (p *partition) cancel(ctx context.Context, num uint64) (State, error) {
+	if a := p.opened[num]; a != nil {
+		return Running, p.askToEnd(ctx, num, a)
+	}
+	r, ok, err := p.task(ctx, num)
+	if err != nil {
+		return 0, err
+	}
+	if !ok {
+		r, err := p.ended(ctx, num)
+		if err != nil {
+			return 0, err
+		}
+		return r.state, nil
+	}
+	return turn(ctx, p, func(ctx context.Context) (State, error) {
+		return Cancelled, p.drop(ctx, r)
+	})
+}
+
+func (p *partition) askToEnd(ctx context.Context, num uint64, a *active) error {
+	_, err := turn(ctx, p, func(ctx context.Context) (struct{}, error) {
+		r, err := p.rowOf(ctx, num, a)
+		if err != nil || r.rare.Cancelling {
+			return struct{}{}, err
+		}
+		asked := *r
+		asked.rare.Cancelling = true
+		if err := p.put(ctx, taskKey(num), &asked); err != nil {
+			return struct{}{}, err
+		}
+		a.row = &asked
+		p.engine.Cancel(a.execution.Token, ErrCancelled)
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// drop cancels a pending task.
+func (p *partition) drop(ctx context.Context, r *row) error {
+	if err := p.leave(ctx, r); err != nil {
+		return err
+	}
+	p.pending--
+	return p.takeBack(ctx, r)
+}
+
+// discardMax bounds the tasks that one turn drops.
+const discardMax = 500
+
+// discardPart is one turn's part of a Discard: pending tasks with numbers after
+// After, and up to Last if that is not 0.
+type discardPart struct{ After, Last uint64 }
+
+// discarded is what came of it. Last is 0 if no tasks are left.
+type discarded struct {
+	Dropped int
+	After   uint64
+	Last    uint64
+}
+
+func (p *partition) discard(ctx context.Context, part discardPart) (discarded, error) {
+	if part.Last == 0 {
+		part.Last = p.order
+	}
+	return turn(ctx, p, func(ctx context.Context) (discarded, error) {
+		var rows []*row
+		seen := 0
+		end := discarded{}
+		o := object.ListOptions{Prefix: taskPrefix, StartAfter: taskKey(part.After), End: taskKey(part.Last + 1), Limit: discardMax}
+		for item, err := range p.st.Storage().List(ctx, o) {
+			if err != nil {
+				return end, err
+			}
+			num, err := numberOf(item.Key)
+			if err != nil {
+				return end, err
+			}
+			seen++
+			end.After = num
+			if p.opened[num] != nil {
+				continue
+			}
+			r, err := decodeRow(num, item.Value)
+			if err != nil {
+				return end, err
+			}
+			rows = append(rows, r)
+		}
+		if seen == discardMax {
+			end.Last = part.Last
+		}
+		for _, r := range rows {
+			if err := p.drop(ctx, r); err != nil {
+				return end, err
+			}
+		}
+		end.Dropped = len(rows)
+		return end, nil
+	})
+}

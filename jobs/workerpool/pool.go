@@ -1,0 +1,200 @@
+package workerpool
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// Pool is a durable queue of tasks and what runs them. It is a value of the
+// program, made once at package level and given to object.Open as a Definition;
+// it holds nothing of any host. Its methods may be called from any task, with a
+// *object.Host as the caller from outside of objects, and the *object.State
+// inside of one. From outside they return when what they tell of is durable.
+type Pool[In, Out any] struct {
+	*object.Class[partition]
+	config Config[In, Out]
+
+	enqueue     *object.Method[submission[In], TaskRef]
+	batch       *object.Method[[]submission[In], []TaskRef]
+	info        *object.Method[uint64, Info[Out]]
+	wait        *object.Method[uint64, Info[Out]]
+	waitEmpty   *object.Method[struct{}, struct{}]
+	stats       *object.Method[struct{}, Stats]
+	mode        *object.Method[Mode, struct{}]
+	cancel      *object.Method[uint64, State]
+	discard     *object.Method[discardPart, discarded]
+	widest      *object.Method[int, int]
+	letters     *object.Method[page, []DeadLetter[In]]
+	replay      *object.Method[[]uint64, int]
+	discardDead *object.Method[[]uint64, int]
+	claim       *object.Method[claimPart, []Claim[In]]
+	heartbeat   *object.Method[Lease, Lease]
+	ack         *object.Method[receipt[Out], struct{}]
+	nack        *object.Method[refusal, struct{}]
+}
+
+// submission is a task on its way to its partition.
+type submission[In any] struct {
+	In      In
+	Options options
+}
+
+// receipt is an Ack.
+type receipt[Out any] struct {
+	Lease Lease
+	Out   Out
+}
+
+// New makes a pool. Mistakes in c are reported by object.Open.
+func New[In, Out any](c Config[In, Out]) *Pool[In, Out] {
+	invalid := c.validate()
+	p := &Pool[In, Out]{config: c.withDefaults()}
+	if invalid == nil {
+		invalid = p.config.validate()
+	}
+	set := p.settings()
+	p.Class = object.Define(c.Name, func(ctx context.Context, st *object.State) (*partition, error) {
+		return newPartition(ctx, st, set)
+	})
+	if invalid != nil {
+		p.Class.Reject(fmt.Errorf("workerpool: %w", invalid))
+	}
+	p.handle()
+	set.widest = p.widest
+	return p
+}
+
+func (p *Pool[In, Out]) settings() *settings {
+	c := &p.config
+	set := &settings{
+		name: c.Name, partitions: c.Partitions, concurrency: c.Concurrency, perKey: c.PerKey,
+		maxQueued: c.MaxQueued, keepDone: c.KeepDone, engine: c.engine(), onEmpty: c.OnEmpty,
+		queues: []*line{{name: "", weight: 1}},
+	}
+	for name, weight := range c.Queues {
+		if name == "" {
+			set.queues[0].weight = uint64(weight)
+			continue
+		}
+		set.queues = append(set.queues, &line{name: name, weight: uint64(weight)})
+	}
+	slices.SortFunc(set.queues, func(a, b *line) int { return strings.Compare(a.name, b.name) })
+	if c.Work != nil {
+		set.work = p.work
+	}
+	if c.OnDead != nil {
+		set.onDead = func(ctx context.Context, part *partition, r *row) error {
+			d, err := letterOf[In](part, r)
+			if err != nil {
+				return err
+			}
+			return c.OnDead(ctx, d)
+		}
+	}
+	return set
+}
+
+// work runs a task and encodes what it made.
+func (p *Pool[In, Out]) work(ctx context.Context, part *partition, r *row, x jobs.Execution) ([]byte, error) {
+	t, err := taskOf[In](part, r, x)
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.config.Work(ctx, &t)
+	if err != nil {
+		return nil, err
+	}
+	return part.encode("output", out)
+}
+
+// handle adds the methods of a partition to the class.
+func (p *Pool[In, Out]) handle() {
+	c := p.Class
+	p.enqueue = object.Handle(c, "enqueue", func(part *partition, ctx context.Context, s submission[In]) (TaskRef, error) {
+		input, err := part.encode("input", s.In)
+		if err != nil {
+			return TaskRef{}, err
+		}
+		return turn(ctx, part, func(ctx context.Context) (TaskRef, error) { return part.submit(ctx, input, s.Options) })
+	})
+	p.batch = object.Handle(c, "enqueueBatch", enqueueBatch[In])
+	p.info = object.Handle(c, "info", func(part *partition, ctx context.Context, num uint64) (Info[Out], error) {
+		r, err := part.look(ctx, num)
+		return infoOf[Out](part, r, err)
+	})
+	p.wait = object.Handle(c, "wait", func(part *partition, ctx context.Context, num uint64) (Info[Out], error) {
+		r, err := part.wait(ctx, num)
+		return infoOf[Out](part, r, err)
+	})
+	p.waitEmpty = object.Handle(c, "waitEmpty", (*partition).waitEmpty)
+	p.stats = object.Handle(c, "stats", (*partition).stats)
+	p.mode = object.Handle(c, "mode", (*partition).setMode)
+	p.cancel = object.Handle(c, "cancel", (*partition).cancel)
+	p.discard = object.Handle(c, "discard", (*partition).discard)
+	p.widest = object.Handle(c, "widest", (*partition).known)
+	p.letters = object.Handle(c, "deadLetters", func(part *partition, ctx context.Context, g page) ([]DeadLetter[In], error) {
+		rows, err := part.letters(ctx, g)
+		return mapAll(rows, err, func(r *row) (DeadLetter[In], error) { return letterOf[In](part, r) })
+	})
+	p.replay = object.Handle(c, "replay", (*partition).replay)
+	p.discardDead = object.Handle(c, "discardDead", (*partition).discardDead)
+	p.claim = object.Handle(c, "claim", func(part *partition, ctx context.Context, g claimPart) ([]Claim[In], error) {
+		got, err := part.claim(ctx, g)
+		return mapAll(got, err, func(a *active) (Claim[In], error) { return claimOf[In](part, a, g.For) })
+	})
+	p.heartbeat = object.Handle(c, "heartbeat", (*partition).heartbeat)
+	p.ack = object.Handle(c, "ack", func(part *partition, ctx context.Context, r receipt[Out]) (struct{}, error) {
+		output, err := part.encode("output", r.Out)
+		if err != nil {
+			return struct{}{}, err
+		}
+		return part.ack(ctx, r.Lease, output)
+	})
+	p.nack = object.Handle(c, "nack", (*partition).nack)
+}
+
+// enqueueBatch submits tasks in one turn: all or none.
+func enqueueBatch[In any](part *partition, ctx context.Context, all []submission[In]) ([]TaskRef, error) {
+	inputs := make([][]byte, len(all))
+	for i, s := range all {
+		var err error
+		if inputs[i], err = part.encode("input", s.In); err != nil {
+			return nil, err
+		}
+	}
+	return turn(ctx, part, func(ctx context.Context) ([]TaskRef, error) {
+		refs := make([]TaskRef, len(all))
+		for i, s := range all {
+			var err error
+			if refs[i], err = part.submit(ctx, inputs[i], s.Options); err != nil {
+				return nil, err
+			}
+		}
+		return refs, nil
+	})
+}
+
+// objects calls f with the name of each partition that the pool has ever had.
+func (p *Pool[In, Out]) objects(ctx context.Context, from object.Caller, f func(name string) error) error {
+	n, err := p.partitions(ctx, from)
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		if err := f(strconv.Itoa(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Pool[In, Out]) partitions(ctx context.Context, from object.Caller) (int, error) {
+	n, err := p.widest.Call(ctx, from, "0", 0)
+	return max(n, p.config.Partitions), err
+}

@@ -1,0 +1,294 @@
+package workerpool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// promoteMax bounds the tasks whose time has come that one turn moves to their
+// queues.
+const promoteMax = 256
+
+// task reads a task that is pending or running.
+func (p *partition) task(ctx context.Context, num uint64) (*row, bool, error) {
+	b, ok, err := p.st.Storage().Get(ctx, taskKey(num))
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	r, err := decodeRow(num, b)
+	return r, true, err
+}
+
+// mustTask reads a task that an index row names.
+func (p *partition) mustTask(ctx context.Context, num uint64) (*row, error) {
+	r, ok, err := p.task(ctx, num)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: task %s is queued and not stored", storage.ErrCorrupt, p.id(num))
+	}
+	return r, err
+}
+
+func (p *partition) put(ctx context.Context, key string, r *row) error {
+	b, err := r.encode()
+	if err != nil {
+		return err
+	}
+	return p.st.Storage().PutBytes(ctx, key, b)
+}
+
+// enter puts a pending task where its turn will come: in its queue, or among
+// those that wait for a time.
+func (p *partition) enter(ctx context.Context, r *row) error {
+	if r.notBefore <= p.st.Now().UnixNano() {
+		return p.ready(ctx, r)
+	}
+	at := waitPlace(r.notBefore, r.order)
+	if err := p.st.Storage().PutBytes(ctx, waitKey(at), encodeNumber(r.num)); err != nil {
+		return err
+	}
+	p.waits.add(entry{place: at, num: r.num})
+	return nil
+}
+
+// ready puts a task in its queue. Its row there is left out until the end of the
+// turn, since the task may begin before that.
+func (p *partition) ready(ctx context.Context, r *row) error {
+	l, at := p.lines.named(r.queue), readyPlace(r.priority, r.order)
+	if p.lines.add(l, entry{place: at, num: r.num, fresh: r}) {
+		p.fresh = append(p.fresh, freshEntry{l, at})
+		return nil
+	}
+	return p.st.Storage().PutBytes(ctx, readyKey(l.name, at), encodeNumber(r.num))
+}
+
+// leave takes a pending task out of its queue and from those that wait.
+func (p *partition) leave(ctx context.Context, r *row) error {
+	l := p.lines.named(r.queue)
+	inLine, inWaits := readyPlace(r.priority, r.order), waitPlace(r.notBefore, r.order)
+	err := p.st.Storage().Remove(ctx, readyKey(l.name, inLine), waitKey(inWaits))
+	if err == nil {
+		l.window.remove(inLine)
+		p.waits.remove(inWaits)
+	}
+	return err
+}
+
+// promote moves tasks whose time has come to their queues.
+func (p *partition) promote(ctx context.Context, now time.Time) error {
+	if p.mode == Paused {
+		return nil
+	}
+	for range promoteMax {
+		e, ok := p.waits.first()
+		if !ok || int64(e.major) > now.UnixNano() {
+			return nil
+		}
+		r, err := p.mustTask(ctx, e.num)
+		if err != nil {
+			return err
+		}
+		if err := p.st.Storage().Remove(ctx, waitKey(e.place)); err != nil {
+			return err
+		}
+		p.waits.dropFirst()
+		if err := p.ready(ctx, r); err != nil {
+			return err
+		}
+		if err := p.fillWindow(ctx, &p.waits, []byte(waitPrefix)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin starts ready tasks while there are workers.
+func (p *partition) begin(ctx context.Context, _ time.Time) error {
+	for p.set.work != nil && p.mayStart() {
+		a, err := p.start(ctx, p.workOf, 0)
+		if a == nil || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayStart reports whether a task may start now (W3).
+func (p *partition) mayStart() bool {
+	return p.mode != Paused && p.running < uint64(p.limit)
+}
+
+// start opens an execution for the task whose turn it is: nil if there is none,
+// or the host shuts down. Without a work the task is claimed by somebody outside,
+// for the lease.
+func (p *partition) start(ctx context.Context, work func(*row) jobs.Work, lease time.Duration) (*active, error) {
+	l := p.lines.next()
+	if l == nil {
+		return nil, nil
+	}
+	e, _ := l.window.first()
+	a := &active{row: e.fresh}
+	var err error
+	if a.row == nil {
+		if a.row, err = p.mustTask(ctx, e.num); err != nil {
+			return nil, err
+		}
+	}
+	s := jobs.Spec{Subject: subject(taskSubject, e.num), Key: p.outsideKey(e.num), Run: a.row.run(), Lease: lease}
+	if work != nil {
+		s.Work = work(a.row)
+	}
+	x, err := p.engine.Begin(ctx, s)
+	if errors.Is(err, jobs.ErrClosing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.execution = x
+	if e.fresh == nil {
+		if err := p.st.Storage().Remove(ctx, readyKey(l.name, e.place)); err != nil {
+			return nil, err
+		}
+	}
+	p.lines.take(l)
+	p.opened[e.num] = a
+	p.pending--
+	p.running++
+	p.executions++
+	p.dirty = true
+	return a, p.fillWindow(ctx, &l.window, linePrefix(l.name))
+}
+
+// outsideKey is the same in every attempt of a task.
+func (p *partition) outsideKey(num uint64) string { return p.set.name + "/" + p.id(num).String() }
+
+// run is the progress of the task's one run.
+func (r *row) run() jobs.Run {
+	run := r.rare.Run
+	if run.Number == 0 {
+		run.Number = 1
+		run.Scheduled = time.Unix(0, max(r.enqueued, r.notBefore))
+	}
+	return run
+}
+
+// workOf is the execution of a task in this process. Its output is encoded in it,
+// so that one that cannot be stored fails the task and not the partition.
+func (p *partition) workOf(r *row) jobs.Work {
+	return func(ctx context.Context, x jobs.Execution) (jobs.Result, error) {
+		output, err := p.set.work(ctx, p, r, x)
+		if err != nil {
+			return jobs.Result{}, err
+		}
+		return p.result(r, x.Run.Attempt, output), nil
+	}
+}
+
+// result stores the output of a done task.
+func (p *partition) result(r *row, attempt int, output []byte) jobs.Result {
+	kept := *r
+	kept.attempts, kept.output = attempt, output
+	return jobs.Result{Size: len(output), Store: func(ctx context.Context) error {
+		return p.remember(ctx, kept, Done)
+	}}
+}
+
+// remember keeps what can be asked of a task that is done or cancelled.
+func (p *partition) remember(ctx context.Context, kept row, s State) error {
+	if p.set.keepDone < 0 {
+		return nil
+	}
+	kept.state, kept.ended, kept.input = s, p.st.Now().UnixNano(), nil
+	b, err := kept.encode()
+	if err != nil {
+		return err
+	}
+	return p.st.Mark(ctx, numbered(endedMark, kept.num), b, p.set.keepDone)
+}
+
+// chained lists the first n tasks of a key that have not ended.
+func (p *partition) chained(ctx context.Context, key string, n int) ([]link, error) {
+	var links []link
+	o := object.ListOptions{Prefix: string(chainOf(key)), Limit: n}
+	for item, err := range p.st.Storage().List(ctx, o) {
+		if err != nil {
+			return nil, err
+		}
+		if len(item.Value) != 9 {
+			return nil, fmt.Errorf("%w: row %x of key %q", storage.ErrCorrupt, item.Value, key)
+		}
+		num, err := decodeNumber(item.Value[1:])
+		if err != nil {
+			return nil, err
+		}
+		links = append(links, link{key: item.Key, num: num, entered: item.Value[0] == 1})
+	}
+	return links, nil
+}
+
+// link is a task among those of its key.
+type link struct {
+	key     string // where it is stored
+	num     uint64
+	entered bool // it is in a queue, waits for its time, or runs
+}
+
+func (l link) value() []byte {
+	b := []byte{0}
+	if l.entered {
+		b[0] = 1
+	}
+	return append(b, encodeNumber(l.num)...)
+}
+
+// chain adds a task to those of its key and reports whether it may enter. Of the
+// tasks of a key, the first PerKey have entered.
+func (p *partition) chain(ctx context.Context, r *row) (bool, error) {
+	if r.key == "" {
+		return true, nil
+	}
+	before, err := p.chained(ctx, r.key, p.set.perKey)
+	if err != nil {
+		return false, err
+	}
+	l := link{key: chainKey(r.key, r.order), num: r.num, entered: len(before) < p.set.perKey}
+	return l.entered, p.st.Storage().PutBytes(ctx, l.key, l.value())
+}
+
+// unchain takes a task that has ended from those of its key and lets the next of
+// them enter.
+func (p *partition) unchain(ctx context.Context, r *row) error {
+	if r.key == "" {
+		return nil
+	}
+	if err := p.st.Storage().Remove(ctx, chainKey(r.key, r.order)); err != nil {
+		return err
+	}
+	links, err := p.chained(ctx, r.key, p.set.perKey)
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		if l.entered {
+			continue
+		}
+		l.entered = true
+		if err := p.st.Storage().PutBytes(ctx, l.key, l.value()); err != nil {
+			return err
+		}
+		next, err := p.mustTask(ctx, l.num)
+		if err != nil {
+			return err
+		}
+		if err := p.enter(ctx, next); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package workerpool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// Validator is implemented by inputs that can be wrong. A task with an input that
+// is refused is not taken.
+type Validator interface{ Validate() error }
+
+// Enqueue adds a task. When it returns without an error the task is stored, and
+// will be done, dead or cancelled. Errors: what In's Validate returns,
+// jobs.ErrInvalid, ErrQueueFull, ErrDraining.
+func (p *Pool[In, Out]) Enqueue(ctx context.Context, from object.Caller, in In, opts ...Option) (TaskRef, error) {
+	s := submission[In]{in, optionsOf(opts)}
+	if err := s.validate(); err != nil {
+		return TaskRef{}, err
+	}
+	return p.enqueue.Call(ctx, from, p.route(from, &s), s)
+}
+
+func (s *submission[In]) validate() error {
+	if v, ok := any(s.In).(Validator); ok {
+		if err := v.Validate(); err != nil {
+			return err
+		}
+	}
+	return s.Options.validate()
+}
+
+// Item is a task of a batch.
+type Item[In any] struct {
+	In      In
+	Options []Option
+}
+
+// EnqueueBatch adds up to 10,000 tasks, in one commit for each partition. It
+// returns their ids in the order of items. If a partition refuses its part, or
+// the call fails, the ids of the tasks that are not known to be taken are zero,
+// and the error tells the first cause; with idempotency keys the call can be
+// repeated as it is.
+func (p *Pool[In, Out]) EnqueueBatch(ctx context.Context, from object.Caller, items []Item[In]) ([]TaskRef, error) {
+	if len(items) > maxBatch {
+		return nil, fmt.Errorf("workerpool: %w: %d tasks in a batch, the most are %d", jobs.ErrInvalid, len(items), maxBatch)
+	}
+	var parts []batchPart[In]
+	for i, item := range items {
+		s := submission[In]{item.In, optionsOf(item.Options)}
+		if err := s.validate(); err != nil {
+			return nil, fmt.Errorf("task %d: %w", i, err)
+		}
+		parts = addToPart(parts, p.route(from, &s), i, s)
+	}
+	refs := make([]TaskRef, len(items))
+	var errs error
+	for _, part := range parts {
+		got, err := p.batch.Call(ctx, from, part.object, part.tasks)
+		errs = errors.Join(errs, err)
+		for i, ref := range got {
+			refs[part.index[i]] = ref
+		}
+	}
+	return refs, errs
+}
+
+// batchPart is the part of a batch that goes to one partition.
+type batchPart[In any] struct {
+	object string
+	index  []int // of the tasks in the batch
+	tasks  []submission[In]
+}
+
+func addToPart[In any](parts []batchPart[In], object string, i int, s submission[In]) []batchPart[In] {
+	for k := range parts {
+		if p := &parts[k]; p.object == object {
+			p.index, p.tasks = append(p.index, i), append(p.tasks, s)
+			return parts
+		}
+	}
+	return append(parts, batchPart[In]{object, []int{i}, []submission[In]{s}})
+}
+
+// Status returns what the pool knows of a task. Error: jobs.ErrNotFound, also for
+// a task that ended more than Config.KeepDone ago.
+func (p *Pool[In, Out]) Status(ctx context.Context, from object.Caller, id TaskID) (Info[Out], error) {
+	return p.info.Call(ctx, from, id.object(), id.Number)
+}
+
+// Wait returns the output of a task when it is done, or ErrFailed or ErrCancelled
+// when it has ended so. It holds up a Shutdown of the host until ctx ends.
+func (p *Pool[In, Out]) Wait(ctx context.Context, from object.Caller, id TaskID) (Out, error) {
+	info, err := again(func() (Info[Out], error) { return p.wait.Call(ctx, from, id.object(), id.Number) })
+	if err != nil {
+		return info.Result, err
+	}
+	switch info.State {
+	case Dead:
+		last := ""
+		if n := len(info.Failures); n > 0 {
+			last = ": " + info.Failures[n-1].Error
+		}
+		return info.Result, fmt.Errorf("task %s: %w%s", id, ErrFailed, last)
+	case Cancelled:
+		return info.Result, fmt.Errorf("task %s: %w", id, ErrCancelled)
+	}
+	return info.Result, nil
+}
+
+// again repeats a wait that was cut off because the partition left memory.
+func again[R any](wait func() (R, error)) (R, error) {
+	for {
+		r, err := wait()
+		if !errors.Is(err, object.ErrReset) {
+			return r, err
+		}
+	}
+}
+
+// Cancel takes a task back and returns its state after that: Cancelled for one
+// that was pending, for certain; Running for one that runs, whose context ends
+// and which is done, if it returns no error all the same, and cancelled
+// otherwise; or the state in which it had ended. Error: jobs.ErrNotFound.
+func (p *Pool[In, Out]) Cancel(ctx context.Context, from object.Caller, id TaskID) (State, error) {
+	return p.cancel.Call(ctx, from, id.object(), id.Number)
+}
+
+// Stats counts the tasks. The partitions are read one after the other.
+func (p *Pool[In, Out]) Stats(ctx context.Context, from object.Caller) (Stats, error) {
+	var sum Stats
+	err := p.objects(ctx, from, func(name string) error {
+		part, err := p.stats.Call(ctx, from, name, struct{}{})
+		sum.add(part)
+		sum.Partitions = append(sum.Partitions, part)
+		return err
+	})
+	if err == nil {
+		sum.Mode = sum.Partitions[0].Mode
+	}
+	return sum, err
+}
+
+// Pause lets no further task begin until Resume; what runs goes on, and tasks are
+// taken. It ends a Drain.
+func (p *Pool[In, Out]) Pause(ctx context.Context, from object.Caller) error {
+	return p.setMode(ctx, from, Paused)
+}
+
+// Resume ends a Pause or a Drain.
+func (p *Pool[In, Out]) Resume(ctx context.Context, from object.Caller) error {
+	return p.setMode(ctx, from, Open)
+}
+
+// Drain takes no tasks any more (ErrDraining), until Resume, and returns when all
+// there were have ended. It ends a Pause. If ctx ends before, the pool goes on
+// draining; a later Drain waits again.
+func (p *Pool[In, Out]) Drain(ctx context.Context, from object.Caller) error {
+	if err := p.setMode(ctx, from, Draining); err != nil {
+		return err
+	}
+	return p.objects(ctx, from, func(name string) error {
+		_, err := again(func() (struct{}, error) { return p.waitEmpty.Call(ctx, from, name, struct{}{}) })
+		return err
+	})
+}
+
+func (p *Pool[In, Out]) setMode(ctx context.Context, from object.Caller, m Mode) error {
+	return p.objects(ctx, from, func(name string) error {
+		_, err := p.mode.Call(ctx, from, name, m)
+		return err
+	})
+}
+
+// Discard cancels the tasks that are pending now and returns how many. Tasks that
+// begin while it goes on are left to run.
+func (p *Pool[In, Out]) Discard(ctx context.Context, from object.Caller) (int, error) {
+	total := 0
+	err := p.objects(ctx, from, func(name string) error {
+		for part := (discardPart{}); ; {
+			res, err := p.discard.Call(ctx, from, name, part)
+			total += res.Dropped
+			if err != nil || res.Last == 0 {
+				return err
+			}
+			part = discardPart{res.After, res.Last}
+		}
+	})
+	return total, err
+}
+
+// DeadLetters lists up to limit dead letters after one, by partition and number;
+// the zero TaskID is before all of them.
+func (p *Pool[In, Out]) DeadLetters(ctx context.Context, from object.Caller, after TaskID, limit int) ([]DeadLetter[In], error) {
+	var all []DeadLetter[In]
+	n, err := p.partitions(ctx, from)
+	for i := after.Partition; err == nil && i < n && len(all) < limit; i++ {
+		g := page{Limit: limit - len(all)}
+		if i == after.Partition {
+			g.After = after.Number
+		}
+		var some []DeadLetter[In]
+		some, err = p.letters.Call(ctx, from, TaskID{Partition: i}.object(), g)
+		all = append(all, some...)
+	}
+	return all, err
+}
+
+// Replay makes dead letters pending again, with fresh attempts, behind the other
+// tasks of their queues and keys. It returns how many. Of a partition with an id
+// that is no dead letter none is replayed, and the error is jobs.ErrNotFound.
+func (p *Pool[In, Out]) Replay(ctx context.Context, from object.Caller, ids ...TaskID) (int, error) {
+	return eachPart(ids, func(name string, nums []uint64) (int, error) { return p.replay.Call(ctx, from, name, nums) })
+}
+
+// ReplayAll replays the dead letters there are.
+func (p *Pool[In, Out]) ReplayAll(ctx context.Context, from object.Caller) (int, error) {
+	total := 0
+	err := p.objects(ctx, from, func(name string) error {
+		for {
+			n, err := p.replay.Call(ctx, from, name, nil)
+			total += n
+			if err != nil || n < discardMax {
+				return err
+			}
+		}
+	})
+	return total, err
+}
+
+// DiscardDead removes dead letters; their tasks count as cancelled from then on.
+// It returns how many, and has the error of Replay.
+func (p *Pool[In, Out]) DiscardDead(ctx context.Context, from object.Caller, ids ...TaskID) (int, error) {
+	return eachPart(ids, func(name string, nums []uint64) (int, error) { return p.discardDead.Call(ctx, from, name, nums) })
+}
+
+// eachPart calls f with the tasks of each partition.
+func eachPart(ids []TaskID, f func(name string, nums []uint64) (int, error)) (total int, errs error) {
+	var parts []batchPart[uint64]
+	for i, id := range ids {
+		parts = addToPart(parts, id.object(), i, submission[uint64]{In: id.Number})
+	}
+	for _, part := range parts {
+		nums := make([]uint64, len(part.tasks))
+		for i, t := range part.tasks {
+			nums[i] = t.In
+		}
+		n, err := f(part.object, nums)
+		total += n
+		errs = errors.Join(errs, err)
+	}
+	return total, errs
+}

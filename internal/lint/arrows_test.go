@@ -108,8 +108,9 @@ func misdirected(s source, allowed arrow, p string) string {
 		return "job types do not know one another; what they share belongs in jobs"
 	case s.test():
 		return ""
-	case inside && within(ours, "harness") && !within(s.dir(), "harness"):
-		return "only tests import harness; move what needs it to a _test.go file"
+	case inside && within(ours, "harness") && !within(s.dir(), "harness"),
+		inside && ours == "storage/storagetest":
+		return "only tests import " + ours + "; move what needs it to a _test.go file"
 	case inside && !may(allowed.ours, ours):
 		return "the arrows go seam, storage, alarm, object, recovery, jobs, job types, examples; move the code to the layer that may, or pass a value in"
 	case !inside && !slices.ContainsFunc(allowed.theirs, func(m string) bool { return within(p, m) }):
@@ -158,7 +159,7 @@ import (
 	"example.com/elsewhere"
 )`
 	wantProblems(t, arrowProblems(sample(t, "alarm/x.go", text)),
-		"only tests import harness", "jobs/debounce", "the arrows go", "only storage knows Pebble", "no row of the table")
+		"only tests import", "jobs/debounce", "the arrows go", "only storage knows Pebble", "no row of the table")
 	wantProblems(t, arrowProblems(sample(t, "alarm/x_test.go", text)), "only storage knows Pebble")
 	wantProblems(t, arrowProblems(sample(t, "jobs/continuous/x_test.go", text)), "do not know one another", "only storage knows Pebble")
 	wantProblems(t, arrowProblems(sample(t, "elsewhere/x.go", text)), "has no row")

@@ -38,6 +38,11 @@ type Options struct {
 	MergeEnds int
 	// Quiet leaves out the events of starts and successes.
 	Quiet bool
+	// LazyAlarm leaves the object's alarm alone when it is to come and is
+	// earlier than it need be. The wake-up that is too early finds nothing due
+	// and arms the rest. It spares a job whose due time moves back with each
+	// call the writes of moving its alarm.
+	LazyAlarm bool
 }
 
 // WithDefaults returns o with each zero field set to its default.

@@ -12,6 +12,9 @@ type Result struct {
 	// has encoded before. If the write is refused for its size, the run has
 	// failed with that error. Nil: nothing to write.
 	Store func(ctx context.Context) error
+	// Size is about how many bytes Store writes, so that not too many results
+	// are stored in one batch.
+	Size int
 	// End says whether the job ends with this run.
 	End End
 	// Reason is stored and told with End.

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -21,7 +22,8 @@ type Retry struct {
 	// MaxElapsed ends the retries of a run when the next one would begin later
 	// than this after its first execution began. Zero means no limit.
 	MaxElapsed time.Duration
-	// RetryIf reports whether an error is worth another try. Nil means each is.
+	// RetryIf reports whether an error is worth another try. It is not asked
+	// about executions that were lost. Nil means each error is.
 	RetryIf func(error) bool
 }
 
@@ -50,7 +52,7 @@ const (
 // next returns when a run that has just failed is tried again, or why it is not.
 // Of run, Failures counts this failure already.
 func (r Retry) next(run Run, now time.Time, err error, src rand.Source) (time.Time, Reason) {
-	if r.RetryIf != nil && !r.RetryIf(err) {
+	if r.RetryIf != nil && !errors.Is(err, ErrLost) && !r.RetryIf(err) {
 		return time.Time{}, ReasonNotRetryable
 	}
 	if run.Failures >= max(r.MaxAttempts, 1) {

@@ -1,0 +1,227 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// Type is what a job type with at most one execution at a time tells its Life.
+// All methods run in a turn, and write before they change memory (see Policy).
+type Type interface {
+	// Prepare returns the work of a run that begins now. It runs in the begin
+	// batch, for each execution of the run; Run.Attempt is zero for the first.
+	// A nil Work without an error means that there is no such run after all;
+	// Next must have moved on then. If it returns an error it must have
+	// written nothing; the execution begins and fails with the error.
+	Prepare(ctx context.Context, run Run) (Work, error)
+	// Next returns when the next new run is due, or zero if that takes an
+	// event. See Policy.Next.
+	Next() time.Time
+	// Ended is told of the end of a run, in the end batch: of outcomes Done,
+	// Quit with Stop, GaveUp (whatever LifeOptions.OnExhausted says, but for
+	// Purge) and Cancelled. It moves the schedule and drops what was used up.
+	Ended(ctx context.Context, x Execution, out Outcome) error
+}
+
+// Exhausted says what becomes of a job whose run was given up (J9). A job that
+// was lost in a crash too often fails under each policy (R4).
+type Exhausted uint8
+
+const (
+	Keep  Exhausted = iota // the schedule goes on; consecutive failures are counted
+	Fail                   // the job fails; its state is kept
+	Purge                  // the job is gone
+)
+
+// Valid reports whether e is one of the policies.
+func (e Exhausted) Valid() bool { return e <= Purge }
+
+// LifeOptions are the settings of a Life.
+type LifeOptions struct {
+	Options
+	Type        string // for Meta
+	Version     string // of the definition, for Meta
+	OnExhausted Exhausted
+}
+
+// Life is the life of one job that has at most one execution open: its metadata,
+// its status, and when its runs begin and end. It belongs to one activation, and
+// its methods need the context of a turn.
+type Life struct {
+	e    *Engine
+	st   *object.State
+	o    LifeOptions
+	t    Type
+	meta Meta // as stored
+}
+
+// NewLife reads the job's metadata and makes the check of a wake-up. A
+// constructor calls it when t has loaded what it has stored.
+func NewLife(ctx context.Context, st *object.State, o LifeOptions, t Type) (*Life, error) {
+	l := &Life{st: st, o: o, t: t}
+	l.o.Options = o.Options.WithDefaults()
+	if _, err := st.Storage().GetInto(ctx, MetaKey, &l.meta); err != nil {
+		return nil, err
+	}
+	var err error
+	l.e, err = newEngine(ctx, st, l.o.Options, l)
+	if err != nil {
+		return nil, err
+	}
+	l.meta = l.meta.normal(l.e.Open())
+	return l, l.e.wake(ctx)
+}
+
+// Exists reports whether there is such a job.
+func (l *Life) Exists() bool { return l.meta.Status != None }
+
+// Meta returns the metadata as it is stored.
+func (l *Life) Meta() Meta { return l.meta }
+
+// Engine is the engine of the job's executions.
+func (l *Life) Engine() *Engine { return l.e }
+
+// Turn is a turn of the job that changes something; see Engine.Turn.
+func (l *Life) Turn(ctx context.Context, fn func(ctx context.Context) error) error {
+	return l.e.Turn(ctx, fn)
+}
+
+// Alarm is a wake-up; see Engine.Alarm.
+func (l *Life) Alarm(ctx context.Context, info object.AlarmInfo) error {
+	return l.e.Alarm(ctx, info)
+}
+
+// put stores m and makes it the job's metadata.
+func (l *Life) put(ctx context.Context, m Meta) error {
+	m.UpdatedAt = l.e.now()
+	m.Version = l.o.Version
+	m.Attempt, m.RecoveryAttempts = m.Run.Attempt, m.Run.Recoveries
+	if err := l.st.Storage().Put(ctx, MetaKey, m); err != nil {
+		return err
+	}
+	l.meta = m
+	return nil
+}
+
+// Next is the earliest time at which a run begins; see Policy.
+func (l *Life) Next() time.Time {
+	switch m := &l.meta; {
+	case m.Status != Running:
+		return time.Time{}
+	case !m.Run.RetryAt.IsZero():
+		return m.Run.RetryAt
+	case !m.NextAt.IsZero():
+		return m.NextAt
+	}
+	return l.t.Next()
+}
+
+// Due begins the run that is due; see Policy.
+func (l *Life) Due(ctx context.Context, now time.Time) error {
+	for {
+		at := l.Next()
+		if at.IsZero() || at.After(now) {
+			return nil
+		}
+		begun, err := l.begin(ctx, at)
+		if begun || err != nil {
+			return err
+		}
+		if next := l.Next(); !next.IsZero() && !next.After(at) {
+			return fmt.Errorf("jobs: %s: run due at %s was neither begun nor moved", l.st.ID(), at)
+		}
+	}
+}
+
+// begin opens an execution of the run that was due at the given time, unless the
+// job type drops that run.
+func (l *Life) begin(ctx context.Context, at time.Time) (bool, error) {
+	run := l.meta.nextRun(at)
+	do, err := l.t.Prepare(ctx, run)
+	switch {
+	case err != nil && notTheJobs(err):
+		return false, err
+	case err != nil:
+		do = func(context.Context, Execution) (Result, error) { return Result{}, err }
+	case do == nil:
+		return false, nil
+	}
+	x, err := l.e.Begin(ctx, Spec{Run: run, Key: l.key(run), Work: do})
+	if err != nil {
+		return false, err
+	}
+	m := l.meta.begun(x)
+	if run.Attempt == 0 {
+		m.NextAt, m.NextCause = time.Time{}, ""
+	}
+	return true, l.put(ctx, m)
+}
+
+// notTheJobs tells errors of the runtime, which fail the turn and not the run.
+func notTheJobs(err error) bool {
+	for _, e := range []error{object.ErrStorage, object.ErrReset, object.ErrShutdown, object.ErrNoTurn, storage.ErrCorrupt} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// key is the outside idempotency key of a run (J8).
+func (l *Life) key(run Run) string {
+	return fmt.Sprintf("%s/%s/%d", l.st.ID(), l.meta.Life, run.Number)
+}
+
+// Ended is the end of an execution; see Policy. All ends go this way.
+func (l *Life) Ended(ctx context.Context, x Execution, out Outcome) error {
+	m := l.meta.ended(x, out, l.e.now())
+	to, reason := l.after(out)
+	if to == Terminated {
+		return l.terminate(ctx, reason)
+	}
+	m, err := moved(m, to, reason)
+	if err != nil {
+		return err
+	}
+	if err := l.put(ctx, m); err != nil {
+		return err
+	}
+	if out.Kind != Again && out.Kind != Recover {
+		if err := l.t.Ended(ctx, x, out); err != nil {
+			return err
+		}
+	}
+	return l.tellMove(ctx, Executing, to, reason)
+}
+
+// after is the status that follows from an outcome.
+func (l *Life) after(out Outcome) (to Status, reason string) {
+	gaveUp := "given up: " + string(out.Reason)
+	switch {
+	case out.Kind == Quit && out.Result.End == Terminate:
+		return Terminated, out.Result.Reason
+	case out.Kind == Quit:
+		return Stopped, out.Result.Reason
+	case out.Reason == ReasonRecoveries, out.Kind == GaveUp && l.o.OnExhausted == Fail:
+		return Failed, gaveUp
+	case out.Kind == GaveUp && l.o.OnExhausted == Purge:
+		return Terminated, gaveUp
+	case l.meta.Pausing:
+		return Paused, ""
+	}
+	return Running, ""
+}
+
+// moved returns m in another status, if the table has the move (J3).
+func moved(m Meta, to Status, reason string) (Meta, error) {
+	if err := m.Status.Move(to); err != nil {
+		return m, err
+	}
+	m.Status, m.StopReason, m.Pausing = to, reason, false
+	return m, nil
+}

@@ -1,0 +1,169 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/recovery"
+)
+
+// wake arms the object if its stored state asks for it: an orphan from its state
+// (R3), a lost execution for its recovery (R2). A valid alarm is not moved (R5).
+func (e *Engine) wake(ctx context.Context) error {
+	at, armed, err := e.st.Alarm(ctx)
+	if err != nil {
+		return err
+	}
+	due := e.next()
+	a := recovery.Check(recovery.Snapshot{Now: e.now(), Due: due, HasAlarm: armed}, e.o.limits())
+	switch {
+	case a.Verb == recovery.Arm:
+		err := e.st.Recovered(ctx, object.Recovery{
+			Cause: string(a.Cause), Age: max(0, e.now().Sub(a.At)), Action: string(a.Verb),
+		})
+		if err != nil {
+			return err
+		}
+		return e.st.SetAlarm(ctx, a.At)
+	case armed && e.losses() > 0 && due.Before(at):
+		return e.st.SetAlarm(ctx, due)
+	}
+	return nil
+}
+
+// losses counts the open executions that have no work here.
+func (e *Engine) losses() (n int) {
+	for _, x := range e.open {
+		if !x.alive() {
+			n++
+		}
+	}
+	return n
+}
+
+// Alarm is a wake-up: it extends the leases that are due for it, recovers what is
+// lost, begins what is due, and arms the earliest of what remains.
+func (e *Engine) Alarm(ctx context.Context, _ object.AlarmInfo) error {
+	return e.Turn(ctx, e.attend)
+}
+
+func (e *Engine) attend(ctx context.Context) error {
+	e.takeLost()
+	now := e.now()
+	for _, x := range e.sorted() {
+		var err error
+		switch {
+		case x.alive() && x.work.overdue(now):
+			x.work.stop(ErrTimeout, false)
+			err = e.conclude(ctx, x, ending{err: fmt.Errorf("%w and did not return", ErrTimeout)})
+		case x.alive():
+			err = e.renew(ctx, x, now)
+		case !x.action.At.After(now):
+			err = e.recover(ctx, x)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renew extends the lease of a work that is alive (J7), if at least half of the
+// time to that has passed: works that began at about the same time share a batch.
+func (e *Engine) renew(ctx context.Context, x *execution, now time.Time) error {
+	w := x.work
+	if now.Before(w.renewAt.Add(-w.heartbeat / 2)) {
+		return nil
+	}
+	x.Lease = now.Add(w.lease)
+	w.renewAt = now.Add(w.heartbeat)
+	return e.save(ctx, x)
+}
+
+// recover ends a lost execution, as Check has found it.
+func (e *Engine) recover(ctx context.Context, x *execution) error {
+	a := x.action
+	free := a.Cause == recovery.CauseShutdown
+	attempt := x.Run.Recoveries
+	if !free && a.Verb == recovery.Rerun {
+		attempt++
+	}
+	err := e.st.Recovered(ctx, object.Recovery{
+		Cause: string(a.Cause), Age: max(0, e.now().Sub(x.Began)), Attempt: attempt, Action: string(a.Verb),
+	})
+	if err != nil {
+		return err
+	}
+	return e.conclude(ctx, x, ending{
+		err: fmt.Errorf("%w: %s", ErrLost, a.Cause), lost: true, free: free, spent: a.Verb == recovery.Fail,
+	})
+}
+
+// takeLost gives up the works whose end batch failed: what they made is gone,
+// and they are recovered like others that are not alive.
+func (e *Engine) takeLost() {
+	e.ends.mu.Lock()
+	lost := e.ends.lost
+	e.ends.lost = nil
+	e.ends.mu.Unlock()
+	for _, t := range lost {
+		if x, ok := e.open[t]; ok {
+			x.work = nil
+			e.examine(x)
+		}
+	}
+}
+
+// next is the earliest time at which the engine or the job type has something to
+// do. It is what the alarm means.
+func (e *Engine) next() time.Time {
+	due := e.p.Next()
+	for _, x := range e.open {
+		due = earliest(due, x.checkAt())
+	}
+	return due
+}
+
+// earliest returns the earlier of two times, of which zero is none.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// settle stores the mark and the alarm that follow from the state.
+func (e *Engine) settle(ctx context.Context) error {
+	if open := len(e.open) > 0; open != e.marked {
+		if err := e.setMark(ctx, open); err != nil {
+			return err
+		}
+		e.marked = open
+	}
+	return e.arm(ctx)
+}
+
+func (e *Engine) setMark(ctx context.Context, open bool) error {
+	if open {
+		return e.st.OpenExecution(ctx, nil)
+	}
+	return e.st.CloseExecution(ctx)
+}
+
+func (e *Engine) arm(ctx context.Context) error {
+	due := e.next()
+	at, armed, err := e.st.Alarm(ctx)
+	switch {
+	case err != nil:
+		return err
+	case due.IsZero() && armed:
+		return e.st.DeleteAlarm(ctx)
+	case due.IsZero(), armed && at.Equal(due):
+		return nil
+	case e.o.LazyAlarm && armed && at.Before(due) && at.After(e.now()):
+		return nil
+	}
+	return e.st.SetAlarm(ctx, due)
+}

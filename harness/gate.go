@@ -20,12 +20,6 @@ type gated struct {
 	newest  int // place of the newest commit among all batches
 }
 
-// ticket is how an object stood when a call began.
-type gateTicket struct {
-	gated
-	crashesSeen int
-}
-
 func (g *gate) of(object string) *gated {
 	if g.objects == nil {
 		g.objects = make(map[string]*gated)
@@ -57,10 +51,11 @@ func (g *gate) pass(at seam.Point, s *Sim) {
 // died takes back what a crash has lost.
 func (g *gate) died(lost int) { g.applied -= lost }
 
-func (g *gate) begin(object string) gateTicket { return gateTicket{gated: *g.of(object)} }
+// begin is how the object stands when a call to it begins.
+func (g *gate) begin(object string) gated { return *g.of(object) }
 
 // checkGate looks at a call at the moment of its reply.
-func (s *Sim) checkGate(object string, began gateTicket) {
+func (s *Sim) checkGate(object string, began gated) {
 	if !s.cfg.gateCheck {
 		return
 	}

@@ -28,7 +28,7 @@ func (s *State) SetAlarm(ctx context.Context, at time.Time) error {
 		return err
 	case !s.act.hosted.class.alarms:
 		return named(s.act.id, ErrNoAlarmHandler)
-	case at.Unix() < 0 || at.UnixNano() <= 0:
+	case !at.After(time.Unix(0, 0)):
 		return fmt.Errorf("%s: %w: %v", s.act.id, ErrBadAlarmTime, at)
 	}
 	t.write()
@@ -108,7 +108,7 @@ func dueOf(row *alarm.Row) *int64 {
 	if row == nil {
 		return nil
 	}
-	due := row.Due.UnixNano()
+	due := alarm.Nanos(row.Due)
 	return &due
 }
 

@@ -39,13 +39,11 @@ func flightName(epoch, n uint64) string { return fmt.Sprintf("%s%d/%d", flightRo
 // alarmIndex is the store's alarm index as the scheduler reads it.
 type alarmIndex struct{ host *Host }
 
-// Scan returns up to limit entries of a shard after a position. Alarms of
-// classes that are not registered are left out and stay stored: they fire when
-// the class is back (J12).
+// Scan returns up to limit entries of a shard after a position.
 func (x alarmIndex) Scan(shard int, after alarm.Position, limit int) ([]alarm.Entry, error) {
 	var due int64
 	if !after.Due.IsZero() {
-		due = after.Due.UnixNano()
+		due = alarm.Nanos(after.Due)
 	}
 	raw, err := x.host.store.ScanAlarms(shard, due, storage.Number(after.Object), limit)
 	if err != nil {
@@ -98,7 +96,7 @@ func (h *Host) fire(due []alarm.Entry) {
 	for _, e := range due {
 		switch {
 		case h.hosted[e.Class] == nil:
-			h.alarms.Done(e) // parked until its class is registered again
+			h.alarms.Done(e) // it stays stored, and fires when its class is back (J12)
 		case h.flights.isSuspect(storage.ID{Class: e.Class, Name: e.Name}):
 			h.flySuspect(e)
 		default:
@@ -179,10 +177,7 @@ func (h *Host) postpone(entries []alarm.Entry) {
 	const wait = time.Second
 	h.seams.Clock.AfterFunc(wait, func() {
 		for _, e := range entries {
-			h.alarms.Done(e)
-			if h.store.Err() == nil {
-				h.alarms.Set(e)
-			}
+			h.alarms.Return(e)
 		}
 	})
 }

@@ -208,18 +208,22 @@ func (s *Storage) Remove(ctx context.Context, keys ...string) error {
 	return nil
 }
 
-// DeletePrefix removes every key that begins with prefix, without reading them.
+// DeletePrefix removes every key that begins with prefix.
 func (s *Storage) DeletePrefix(ctx context.Context, prefix string) error {
 	t, err := s.begin(ctx)
 	if err != nil {
 		return err
 	}
-	if t.object.Number != 0 {
-		t.write()
-		t.batch.DeleteDataRange(t.object, prefix, storage.PrefixEnd(prefix))
-		t.writes.removes = true
+	return s.clear(t, prefix, storage.PrefixEnd(prefix))
+}
+
+// clear removes the keys in [lower, upper).
+func (s *Storage) clear(t *turn, lower, upper string) error {
+	if t.object.Number == 0 {
+		return nil
 	}
-	return nil
+	t.writes.removes = true
+	return s.host().storageError(t.act.id, s.host().store.ClearData(t.write(), t.object, lower, upper))
 }
 
 // DeleteAll removes all keys and the alarm. An alarm set after it in the same
@@ -229,10 +233,8 @@ func (s *Storage) DeleteAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if t.object.Number != 0 {
-		t.write()
-		t.batch.DeleteDataRange(t.object, "", "")
-		t.writes.removes = true
+	if err := s.clear(t, "", ""); err != nil {
+		return err
 	}
 	return s.state.DeleteAlarm(ctx)
 }

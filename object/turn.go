@@ -381,8 +381,7 @@ func (t *turn) complete() (*alarm.Row, error) {
 		return nil, err
 	}
 	if !exists {
-		t.remove(b, old)
-		return nil, nil
+		return nil, t.remove(b, old)
 	}
 	if w.alarmSet {
 		moveAlarm(b, t.object, old, row)
@@ -418,11 +417,14 @@ func (t *turn) exists(row *alarm.Row) (bool, error) {
 
 // remove ends this life of the object: whatever the turn wrote for it goes with
 // what was stored. The next life has another number.
-func (t *turn) remove(b *storage.Batch, old *alarm.Row) {
+func (t *turn) remove(b *storage.Batch, old *alarm.Row) error {
 	if t.act.object.Number != 0 || t.writes.adds || t.writes.open == openSet {
-		b.DropObject(t.object, dueOf(old))
+		if err := t.act.hosted.host.store.DropObject(b, t.object, dueOf(old)); err != nil {
+			return err
+		}
 	}
 	t.object.Number, t.object.Epoch = 0, 0
+	return nil
 }
 
 // committed makes the turn's writes the state of the activation and does what

@@ -47,13 +47,56 @@ func (b *Batch) SetHeader(o Object) {
 
 // DropObject removes the object: its header, keys, marks and open-execution
 // mark, and its alarm, whose present due time must be given if it has one.
+// Store.DropObject does the same, and is better for an object of few rows.
 func (b *Batch) DropObject(o Object, due *int64) {
-	b.Delete(headerKey(nil, o.Shard, o.ID))
 	b.DeleteRange(rowKey(nil, o.Shard, o.Number, 0), rowKey(nil, o.Shard, o.Number, subEnd))
+	b.dropHeader(o, due)
+}
+
+func (b *Batch) dropHeader(o Object, due *int64) {
+	b.Delete(headerKey(nil, o.Shard, o.ID))
 	b.Delete(openKey(nil, o.Shard, o.Number))
 	if due != nil {
 		b.Delete(indexKey(nil, o.Shard, *due, o.Number))
 	}
+}
+
+// DropObject does what Batch.DropObject does, row by row if the object has few.
+func (s *Store) DropObject(b *Batch, o Object, due *int64) error {
+	few, err := s.clearFew(b, rowKey(nil, o.Shard, o.Number, 0), rowKey(nil, o.Shard, o.Number, subEnd))
+	switch {
+	case err != nil:
+		return err
+	case few:
+		b.dropHeader(o, due)
+	default:
+		b.DropObject(o, due)
+	}
+	return nil
+}
+
+// fewKeys is up to how many keys are deleted one by one.
+const fewKeys = 1024
+
+// clearFew removes the keys in [lower, upper) as b leaves them, one by one, if
+// they are few, and reports whether they were; if not, it changes nothing. A
+// range delete is one record, but as long as it is in memory it slows down every
+// read of the store, and many of them do so by their number.
+func (s *Store) clearFew(b *Batch, lower, upper []byte) (few bool, err error) {
+	it, err := s.iter(b, lower, upper, false, 0)
+	if err != nil {
+		return false, err
+	}
+	defer it.Close()
+	start := b.Savepoint()
+	for n := 0; it.Next(); n++ {
+		if n == fewKeys {
+			b.Rollback(start)
+			return false, it.Close()
+		}
+		b.Delete(it.Key())
+	}
+	return true, it.Close()
 }
 
 // dataKey is the key of a user's key.
@@ -77,10 +120,20 @@ func (b *Batch) SetData(o Object, key string, value []byte) { b.Set(dataKey(o, k
 func (b *Batch) DeleteData(o Object, key string) { b.Delete(dataKey(o, key)) }
 
 // DeleteDataRange removes the object's keys in [lower, upper), where an empty
-// upper means no bound.
+// upper means no bound. Store.ClearData is better for few keys.
 func (b *Batch) DeleteDataRange(o Object, lower, upper string) {
 	low, high := dataRange(o, lower, upper)
 	b.DeleteRange(low, high)
+}
+
+// ClearData does what Batch.DeleteDataRange does, key by key if they are few.
+func (s *Store) ClearData(b *Batch, o Object, lower, upper string) error {
+	low, high := dataRange(o, lower, upper)
+	few, err := s.clearFew(b, low, high)
+	if err == nil && !few {
+		b.DeleteDataRange(o, lower, upper)
+	}
+	return err
 }
 
 // dataRange is the range of the keys that hold the user's keys in [lower, upper).

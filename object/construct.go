@@ -240,6 +240,3 @@ func (f *failing) forget(name string) {
 	defer f.mu.Unlock()
 	delete(f.m, name)
 }
-
-// numberOf is the object's number if it exists.
-func numberOf(o storage.Object) uint64 { return uint64(o.Number) }

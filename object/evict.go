@@ -3,7 +3,6 @@ package object
 import (
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/seam"
@@ -13,8 +12,7 @@ import (
 // the hand takes the first, drops it if it has been idle for its time, and else
 // puts it last. So a turn only notes its time, and one timer serves all objects.
 type lru struct {
-	host   *Host
-	coarse atomic.Int64 // the time in nanoseconds, as turns note it
+	host *Host
 
 	mu    sync.Mutex
 	first *activation

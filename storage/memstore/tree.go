@@ -1,6 +1,5 @@
 package memstore
 
-
 // node is the root of an immutable treap: a search tree by key that is a heap by
 // priority. The priority is a hash of the key, so that the shape of a tree, like
 // its content, does not depend on its history.

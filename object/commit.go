@@ -1,0 +1,156 @@
+package object
+
+import (
+	"fmt"
+
+	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// commit applies what the turn wrote. At the end of the turn that handles an
+// alarm the alarm goes with it, unless the handler set another (A4).
+func (t *turn) commit(last bool) error {
+	a, h := t.act, t.act.hosted.host
+	if t.life != nil && t.life.err() != nil {
+		return named(a.id, ErrReset)
+	}
+	if last && t.firing != nil && !t.writes.alarmSet {
+		t.writes.alarmSet, t.writes.removes = true, true
+	}
+	if !t.dirty() {
+		t.settle(storage.Ticket(a.last.Load()))
+		return h.storageError(a.id, h.store.Err())
+	}
+	row, err := t.complete()
+	if err != nil {
+		return h.storageError(a.id, err)
+	}
+	if n := t.batch.Len(); n > h.options.MaxBatchBytes {
+		return fmt.Errorf("%s: %w: %d bytes, the limit is %d", a.id, ErrBatchTooLarge, n, h.options.MaxBatchBytes)
+	}
+	if err := a.beginCommit(); err != nil {
+		return err
+	}
+	began := h.seams.Clock.Now()
+	ticket, err := h.store.Commit(t.batch)
+	a.endCommit()
+	if err != nil {
+		return h.storageError(a.id, err)
+	}
+	h.metrics.commit.Observe(h.seams.Clock.Now().Sub(began).Seconds())
+	t.committed(ticket, row)
+	if h.store.Congested() {
+		return h.storageError(a.id, h.store.WaitDurable(ticket))
+	}
+	return nil
+}
+
+// complete adds the rows of the runtime to the batch: alarm, header, or the end
+// of the object. It returns the alarm row as the batch leaves it.
+func (t *turn) complete() (*alarm.Row, error) {
+	a, w := t.act, &t.writes
+	old, err := a.alarm()
+	if err != nil {
+		return nil, err
+	}
+	row := old
+	if w.alarmSet {
+		row = w.alarm
+	}
+	b := t.write()
+	exists, err := t.exists(row)
+	if err != nil {
+		return nil, err
+	}
+	if !exists {
+		return nil, t.remove(b, old)
+	}
+	if w.alarmSet {
+		moveAlarm(b, t.object, old, row)
+	}
+	if epoch := a.hosted.host.store.Epoch(); a.object.Number != t.object.Number || t.object.Epoch != epoch {
+		t.object.Epoch = epoch
+		b.SetHeader(t.object)
+	}
+	return row, nil
+}
+
+// exists tells whether the object exists after this turn: while it has a key, a
+// mark, an alarm or an open execution (O1).
+func (t *turn) exists(row *alarm.Row) (bool, error) {
+	w, store := &t.writes, t.act.hosted.host.store
+	switch {
+	case w.purge:
+		return false, nil
+	case row != nil || w.open == openSet:
+		return true, nil
+	case !w.removes && (w.adds || t.act.object.Number != 0):
+		return true, nil
+	}
+	if rows, err := store.HasRows(t.batch, t.object); rows || err != nil {
+		return rows, err
+	}
+	if w.open == openCleared {
+		return false, nil
+	}
+	_, open, err := store.Open(t.object)
+	return open, err
+}
+
+// remove ends this life of the object: whatever the turn wrote for it goes with
+// what was stored. The next life has another number.
+func (t *turn) remove(b *storage.Batch, old *alarm.Row) error {
+	if t.act.object.Number != 0 || t.writes.adds || t.writes.open == openSet {
+		if err := t.act.hosted.host.store.DropObject(b, t.object, dueOf(old)); err != nil {
+			return err
+		}
+	}
+	t.object.Number, t.object.Epoch = 0, 0
+	return nil
+}
+
+// committed makes the turn's writes the state of the activation and does what
+// had to wait for them.
+func (t *turn) committed(ticket storage.Ticket, row *alarm.Row) {
+	a, h := t.act, t.act.hosted.host
+	moved := t.writes.alarmSet || row == nil && a.row != nil
+	events, purged := t.writes.events, t.writes.purge
+	a.depend(ticket)
+	old := a.object
+	a.object, a.row, a.rowKnown = t.object, row, true
+	if t.firing != nil && t.writes.alarmSet {
+		t.firing = nil // it is settled; a later commit of the turn leaves it alone
+	}
+	after := t.after
+	t.clear()
+	if moved {
+		h.tellScheduler(old, a.object, a.row)
+	}
+	t.after = after
+	t.settle(ticket)
+	if events {
+		h.watch.tell(a.id)
+	}
+	if purged {
+		a.reset(errDeleted)
+	}
+}
+
+// settle does what had to wait for the turn's commit.
+func (t *turn) settle(ticket storage.Ticket) {
+	after := t.after
+	t.after = nil
+	for _, f := range after {
+		f(ticket)
+	}
+}
+
+// depend notes that the object's memory depends on a commit.
+func (a *activation) depend(t storage.Ticket) {
+	for {
+		old := a.last.Load()
+		if old >= uint64(t) || a.last.CompareAndSwap(old, uint64(t)) {
+			return
+		}
+	}
+}

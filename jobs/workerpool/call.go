@@ -3,7 +3,6 @@ package workerpool
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -62,9 +61,6 @@ func (p *partition) call(ctx context.Context, now time.Time) error {
 	err := p.callDead(ctx)
 	if err == nil {
 		err = p.callEmpty(ctx)
-	}
-	if errors.Is(err, jobs.ErrClosing) {
-		return nil
 	}
 	return err
 }

@@ -183,7 +183,10 @@ func (p *partition) id(num uint64) TaskID { return TaskID{p.index, num} }
 
 // Alarm is the engine's.
 func (p *partition) Alarm(ctx context.Context, info object.AlarmInfo) error {
-	return p.engine.Alarm(ctx, info)
+	if err := p.engine.Alarm(ctx, info); err != nil {
+		return err
+	}
+	return p.Settle(ctx, p.st.Now())
 }
 
 // turn runs fn as a turn that may change something.
@@ -192,18 +195,20 @@ func turn[R any](ctx context.Context, p *partition, fn func(ctx context.Context)
 		res, err = fn(ctx)
 		return err
 	})
-	return res, err
+	if err != nil {
+		return res, err
+	}
+	return res, p.Settle(ctx, p.st.Now())
 }
 
-// Due begins what is due, and ends every turn: rows that the turn could leave out
-// so far are written.
+// Due begins what is due.
 func (p *partition) Due(ctx context.Context, now time.Time) error {
 	for _, step := range [...]func(context.Context, time.Time) error{p.promote, p.begin, p.call} {
 		if err := step(ctx, now); err != nil {
 			return err
 		}
 	}
-	return p.settle(ctx, now)
+	return p.Settle(ctx, now)
 }
 
 // Next is the earliest time at which Due has something to do.
@@ -232,9 +237,9 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// settle writes what the turn put in queues and did not begin, fills windows that
-// have run empty, and writes the counters.
-func (p *partition) settle(ctx context.Context, now time.Time) error {
+// Settle ends a turn: it writes what the turn put in queues and did not begin,
+// fills windows that have run empty, and writes the counters.
+func (p *partition) Settle(ctx context.Context, now time.Time) error {
 	for _, f := range p.fresh {
 		if i, ok := f.line.window.search(f.at); ok && f.line.window.entries[i].fresh != nil {
 			e := &f.line.window.entries[i]

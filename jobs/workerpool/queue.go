@@ -2,7 +2,6 @@ package workerpool
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -120,12 +119,11 @@ func (p *partition) begin(ctx context.Context, _ time.Time) error {
 
 // mayStart reports whether a task may start now (W3).
 func (p *partition) mayStart() bool {
-	return p.mode != Paused && p.running < uint64(p.limit)
+	return p.mode != Paused && p.running < uint64(p.limit) && !p.st.Closing()
 }
 
-// start opens an execution for the task whose turn it is: nil if there is none,
-// or the host shuts down. Without a work the task is claimed by somebody outside,
-// for the lease.
+// start opens an execution for the task whose turn it is: nil if there is none.
+// Without a work the task is claimed by somebody outside, for the lease.
 func (p *partition) start(ctx context.Context, work func(*row) jobs.Work, lease time.Duration) (*active, error) {
 	l := p.lines.next()
 	if l == nil {
@@ -144,9 +142,6 @@ func (p *partition) start(ctx context.Context, work func(*row) jobs.Work, lease 
 		s.Work = work(a.row)
 	}
 	x, err := p.engine.Begin(ctx, s)
-	if errors.Is(err, jobs.ErrClosing) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}

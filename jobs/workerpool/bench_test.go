@@ -1,0 +1,87 @@
+package workerpool_test
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
+)
+
+// BenchmarkPool is a task from Enqueue to done, durable at each step: 4
+// partitions, 512 producers, an empty work.
+func BenchmarkPool(b *testing.B) {
+	pool := workerpool.New(workerpool.Config[int, struct{}]{
+		Name: "bench", Partitions: 4, Concurrency: 1024, KeepDone: -1,
+		Work: func(context.Context, *workerpool.Task[int]) (struct{}, error) { return struct{}{}, nil },
+	})
+	h := open(b, b.TempDir(), pool)
+	ctx := context.Background()
+	b.ResetTimer()
+	produce(b, 512, b.N, func(i int) error {
+		_, err := pool.Enqueue(ctx, h, i)
+		return err
+	})
+	if err := pool.Drain(ctx, h); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
+}
+
+// BenchmarkPoolBacklog is BenchmarkPool with tasks that wait for a key to end:
+// the cost must not depend on how many are stored.
+func BenchmarkPoolBacklog(b *testing.B) {
+	for _, stored := range []int{0, 10_000, 100_000} {
+		b.Run(strconv.Itoa(stored), func(b *testing.B) {
+			pool := workerpool.New(workerpool.Config[int, struct{}]{
+				Name: "bench", Partitions: 4, Concurrency: 64, KeepDone: -1, Queues: map[string]int{"backlog": 1, "": 1000},
+				Work: func(context.Context, *workerpool.Task[int]) (struct{}, error) { return struct{}{}, nil },
+			})
+			h := open(b, b.TempDir(), pool)
+			ctx := context.Background()
+			if err := pool.Pause(ctx, h); err != nil {
+				b.Fatal(err)
+			}
+			for n := 0; n < stored; n += 1000 {
+				items := make([]workerpool.Item[int], 1000)
+				for i := range items {
+					items[i] = workerpool.Item[int]{In: n + i, Options: []workerpool.Option{workerpool.Queue("backlog")}}
+				}
+				if _, err := pool.EnqueueBatch(ctx, h, items); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := pool.Resume(ctx, h); err != nil {
+				b.Fatal(err)
+			}
+			b.ResetTimer()
+			produce(b, 512, b.N, func(i int) error {
+				ref, err := pool.Enqueue(ctx, h, i)
+				if err == nil {
+					_, err = pool.Wait(ctx, h, ref.ID)
+				}
+				return err
+			})
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
+		})
+	}
+}
+
+// produce calls f n times from several goroutines.
+func produce(b *testing.B, producers, n int, f func(i int) error) {
+	var all sync.WaitGroup
+	for p := range producers {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for i := p; i < n; i += producers {
+				if err := f(i); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		}()
+	}
+	all.Wait()
+}

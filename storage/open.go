@@ -112,14 +112,17 @@ func openLocked(o Options, lock *pebble.Lock) (*Store, error) {
 	p.Lock, p.mustExist = lock, format.complete
 	engine, err := OpenPebble(o.Dir, p)
 	if err != nil {
-		return nil, fmt.Errorf("storage: %s: %w", o.Dir, err)
+		return nil, fmt.Errorf("storage: %w", err)
 	}
 	s, err := newStore(o, engine, format.shards, lock)
-	if err == nil && !format.complete {
+	if err != nil {
+		err = fmt.Errorf("storage: open %s: %w", o.Dir, err)
+	} else if !format.complete {
 		err = completeFormat(o)
 	}
 	if err != nil {
-		return nil, errors.Join(err, engine.Close())
+		_ = engine.Close() // err says why the store cannot be used
+		return nil, err
 	}
 	return s, nil
 }

@@ -108,7 +108,7 @@ func TestOpenMissesALostDatabase(t *testing.T) {
 			}
 		}
 	}
-	wantOpenError(t, o, ErrCorrupt, "store", "database is missing")
+	wantOpenError(t, o, ErrCorrupt, "the database in store is missing")
 }
 
 // Proves O2 within a process, also when the directory is named another way.

@@ -54,7 +54,7 @@ func OpenPebble(dir string, o PebbleOptions) (Engine, error) {
 	}
 	if err != nil || !desc.Exists {
 		if o.mustExist {
-			return nil, fmt.Errorf("%w: the database is missing", ErrCorrupt)
+			return nil, fmt.Errorf("%w: the database in %s is missing", ErrCorrupt, dir)
 		}
 		e, err := openPebble(dir, o)
 		if err != nil {
@@ -69,14 +69,19 @@ func OpenPebble(dir string, o PebbleOptions) (Engine, error) {
 
 func openPebble(dir string, o PebbleOptions) (e *pebbleEngine, err error) {
 	log := &pebbleLog{log: o.Log}
-	defer recoverFatal(&err)
-	opts := pebbleOptions(o, log)
-	db, err := pebble.Open(dir, opts)
+	defer log.recoverFatal(&err)
+	o.FS = newFailStopFS(o.FS, &log.end)
+	db, err := pebble.Open(dir, pebbleOptions(o, log))
 	if err != nil {
 		return nil, wrapPebble("open "+dir, err)
 	}
 	log.opened.Store(true)
-	return &pebbleEngine{db, log}, nil
+	e = &pebbleEngine{db, log}
+	if err := log.failed(); err != nil {
+		_ = e.Close() // returns the same error
+		return nil, wrapPebble("open "+dir, err)
+	}
+	return e, nil
 }
 
 func pebbleOptions(o PebbleOptions, log *pebbleLog) *pebble.Options {
@@ -92,7 +97,11 @@ func pebbleOptions(o PebbleOptions, log *pebbleLog) *pebble.Options {
 		// of flushes stalls writers; with many more, reads slow down.
 		L0CompactionThreshold: 4,
 		L0StopWritesThreshold: 24,
-		EventListener:         &pebble.EventListener{BackgroundError: log.background},
+		EventListener: &pebble.EventListener{
+			BackgroundError: log.background,
+			FlushEnd:        log.flushed,
+			CompactionEnd:   log.compacted,
+		},
 	}
 	if o.NoCompactions {
 		opts.DisableAutomaticCompactions = true
@@ -135,7 +144,7 @@ func (e *pebbleEngine) Apply(repr []byte) (err error) {
 	if err := e.log.failed(); err != nil {
 		return err
 	}
-	defer recoverFatal(&err)
+	defer e.log.recoverFatal(&err)
 	b := e.db.NewBatchWithSize(len(repr))
 	// Pebble's batch keeps its buffer in a pool; the copy leaves repr to us.
 	if err := b.SetRepr(append(b.Repr()[:0], repr...)); err != nil {
@@ -144,7 +153,10 @@ func (e *pebbleEngine) Apply(repr []byte) (err error) {
 	if err := e.db.Apply(b, pebble.NoSync); err != nil {
 		return wrapPebble("apply a batch", err)
 	}
-	return b.Close()
+	if err := b.Close(); err != nil {
+		return wrapPebble("apply a batch", err)
+	}
+	return e.log.failed()
 }
 
 // Sync writes a record of no content and waits for it, since an empty batch
@@ -153,7 +165,7 @@ func (e *pebbleEngine) Sync() (err error) {
 	if err := e.log.failed(); err != nil {
 		return err
 	}
-	defer recoverFatal(&err)
+	defer e.log.recoverFatal(&err)
 	if err := e.db.LogData(nil, pebble.Sync); err != nil {
 		return wrapPebble("sync", err)
 	}
@@ -165,18 +177,25 @@ func (e *pebbleEngine) Usage(lower, upper []byte) (uint64, error) {
 	return n, wrapPebble("estimate size", err)
 }
 
-// Close flushes before it closes, so that the next open replays no log. After a
-// fatal error Pebble's own state cannot be trusted to close: it is left to the
-// end of the process.
+// Close flushes before it closes, so that the next open replays no log. After
+// the end there is nothing to flush, and Close only ends Pebble's goroutines. A
+// Pebble that panicked may hold its locks for ever: it is left to the end of the
+// process.
 func (e *pebbleEngine) Close() (err error) {
-	if err := e.log.failed(); err != nil {
-		return err
+	if e.log.panicked.Load() {
+		return e.log.failed()
 	}
-	defer recoverFatal(&err)
-	if err := e.db.Flush(); err != nil {
-		return wrapPebble("flush", err)
+	defer e.log.recoverFatal(&err)
+	if e.log.failed() == nil {
+		if err := e.db.Flush(); err != nil {
+			e.log.end.fail(wrapPebble("flush", err))
+		}
 	}
-	return wrapPebble("close", e.db.Close())
+	err = wrapPebble("close", e.db.Close())
+	if failed := e.log.failed(); failed != nil {
+		return failed
+	}
+	return err
 }
 
 // DB is the database itself, for benchmarks and for tests of this package.
@@ -205,15 +224,15 @@ func wrapPebble(doing string, err error) error {
 	}
 }
 
-// pebbleLog is Pebble's logger. Pebble calls Fatalf where it cannot go on, and
-// would answer with success for what never became durable if Fatalf returned.
+// pebbleLog is Pebble's logger and what it told last. Pebble calls Fatalf where
+// it cannot go on, and would answer with success for what never became durable
+// if Fatalf returned.
 type pebbleLog struct {
-	log    *slog.Logger
-	opened atomic.Bool
-	dead   atomic.Pointer[fatalLog]
-	// backgroundErrors counts failed flushes and compactions, which Pebble
-	// tries again by itself.
-	backgroundErrors atomic.Uint64
+	log         *slog.Logger
+	end         ending
+	opened      atomic.Bool
+	panicked    atomic.Bool   // Pebble stopped in the middle of its work
+	failedTries atomic.Uint64 // background work that failed since any succeeded
 }
 
 // fatalLog is what Pebble said last.
@@ -221,12 +240,7 @@ type fatalLog struct{ text string }
 
 func (f *fatalLog) Error() string { return f.text }
 
-func (l *pebbleLog) failed() error {
-	if f := l.dead.Load(); f != nil {
-		return f
-	}
-	return nil
-}
+func (l *pebbleLog) failed() error { return l.end.err() }
 
 func (l *pebbleLog) Infof(string, ...any) {}
 
@@ -236,12 +250,13 @@ func (l *pebbleLog) Errorf(format string, args ...any) {
 	}
 }
 
-// Fatalf marks the engine dead first, and never returns. On the goroutine of a
-// caller it panics, to be turned into an error by recoverFatal; a goroutine of
-// Pebble's own ends.
+// Fatalf ends the engine first, and never returns. On the goroutine of a caller
+// it panics, to be turned into an error by recoverFatal; a goroutine of Pebble's
+// own ends.
 func (l *pebbleLog) Fatalf(format string, args ...any) {
 	f := &fatalLog{fmt.Sprintf(format, args...)}
-	l.dead.CompareAndSwap(nil, f)
+	l.panicked.Store(true)
+	l.end.fail(f)
 	l.Errorf("%s", f.text)
 	if !l.opened.Load() || strings.HasPrefix(format, "pebble: fatal commit error") {
 		panic(f)
@@ -249,23 +264,18 @@ func (l *pebbleLog) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-func (l *pebbleLog) background(err error) {
-	l.backgroundErrors.Add(1)
-	l.Errorf("background: %v", err)
-}
-
-// recoverFatal turns the panic of Fatalf into an error.
-func recoverFatal(err *error) {
-	switch r := recover().(type) {
-	case nil:
-	case *fatalLog:
-		*err = r
-	default:
-		// Pebble panics with an error where a write to its log fails.
-		e, ok := r.(error)
-		if !ok || errors.As(e, new(runtime.Error)) {
-			panic(r)
-		}
-		*err = e
+// recoverFatal turns the panic of Fatalf, or Pebble's own with an error, into an
+// error.
+func (l *pebbleLog) recoverFatal(err *error) {
+	r := recover()
+	if r == nil {
+		return
 	}
+	e, ok := r.(error)
+	if !ok || errors.As(e, new(runtime.Error)) {
+		panic(r)
+	}
+	l.panicked.Store(true)
+	l.end.fail(e)
+	*err = l.failed()
 }

@@ -249,7 +249,11 @@ func (s *Store) Close() error {
 	if err == nil {
 		err = s.writeEpoch(true, 0)
 	}
-	return errors.Join(err, s.release(ErrClosed))
+	released := s.release(ErrClosed)
+	if err == nil {
+		err = released
+	}
+	return err
 }
 
 // Abandon releases the engine and the directory without marking the store as

@@ -1,0 +1,223 @@
+package storage
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ending is the end of an engine: the first error after which it must not
+// acknowledge anything.
+type ending struct{ cause atomic.Pointer[error] }
+
+// fail ends the engine, unless it has ended.
+func (e *ending) fail(err error) { e.cause.CompareAndSwap(nil, &err) }
+
+// err returns what ended the engine, or nil.
+func (e *ending) err() error {
+	if p := e.cause.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// failStopFS is the file system of a Pebble that must stop at the first failed
+// write of its log, its manifest or a directory. Pebble itself throws or keeps a
+// lock for ever where such a write fails. So it never learns of it:
+//
+//  1. The failure is stored in end, before the failed call returns.
+//  2. From then on nothing of the store on disk changes. What Pebble writes goes
+//     to files in memory or nowhere, and succeeds.
+//  3. So each call into Pebble returns, and Close ends its goroutines. Whoever
+//     calls looks at end after the call and before the answer.
+//
+// To the next opening it is as if the power had failed at the failed write.
+// Failed writes of tables do reach Pebble, which tries them again by itself; how
+// often is bounded by pebbleLog.background.
+type failStopFS struct {
+	vfs.FS
+	end  *ending
+	void vfs.FS // files made after the end
+}
+
+func newFailStopFS(fsys vfs.FS, end *ending) *failStopFS {
+	return &failStopFS{fsys, end, vfs.NewMem()}
+}
+
+// isTable tells files whose loss Pebble can live with from the others.
+func isTable(name string) bool {
+	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
+}
+
+// guard makes a file with open, or in memory after the end.
+func (fsys *failStopFS) guard(name string, open func() (vfs.File, error)) (vfs.File, error) {
+	if fsys.end.err() == nil {
+		f, err := open()
+		if isTable(name) {
+			return f, err
+		}
+		if err == nil {
+			return &failStopFile{f, fsys.end}, nil
+		}
+		fsys.end.fail(err)
+	}
+	if err := fsys.void.MkdirAll(fsys.PathDir(name), 0o755); err != nil {
+		return nil, err
+	}
+	return fsys.void.Create(name, vfs.WriteCategoryUnspecified)
+}
+
+func (fsys *failStopFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return fsys.guard(name, func() (vfs.File, error) { return fsys.FS.Create(name, c) })
+}
+
+func (fsys *failStopFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	return fsys.guard(to, func() (vfs.File, error) { return fsys.FS.ReuseForWrite(from, to, c) })
+}
+
+func (fsys *failStopFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	return fsys.guard(name, func() (vfs.File, error) { return fsys.FS.OpenReadWrite(name, c, opts...) })
+}
+
+// OpenDir opens a directory for syncing.
+func (fsys *failStopFS) OpenDir(name string) (vfs.File, error) {
+	f, err := fsys.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &failStopFile{f, fsys.end}, nil
+}
+
+func (fsys *failStopFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if fsys.inVoid(name) {
+		return fsys.void.Open(name, opts...)
+	}
+	return fsys.FS.Open(name, opts...)
+}
+
+func (fsys *failStopFS) Stat(name string) (vfs.FileInfo, error) {
+	if fsys.inVoid(name) {
+		return fsys.void.Stat(name)
+	}
+	return fsys.FS.Stat(name)
+}
+
+// Remove and RemoveAll may fail: Pebble goes on with the files it could not remove.
+func (fsys *failStopFS) Remove(name string) error {
+	return fsys.change(name, func(to vfs.FS) error { return to.Remove(name) })
+}
+
+func (fsys *failStopFS) RemoveAll(name string) error {
+	return fsys.change(name, func(to vfs.FS) error { return to.RemoveAll(name) })
+}
+
+// Rename and Link may not fail.
+func (fsys *failStopFS) Rename(from, to string) error {
+	return fsys.mustChange(from, func(in vfs.FS) error { return in.Rename(from, to) })
+}
+
+func (fsys *failStopFS) Link(from, to string) error {
+	return fsys.mustChange(from, func(in vfs.FS) error { return in.Link(from, to) })
+}
+
+// change runs a change of names in the store, in memory, or nowhere.
+func (fsys *failStopFS) change(name string, f func(vfs.FS) error) error {
+	switch {
+	case fsys.end.err() == nil:
+		return f(fsys.FS)
+	case fsys.inVoid(name):
+		return f(fsys.void)
+	}
+	return nil
+}
+
+func (fsys *failStopFS) mustChange(name string, f func(vfs.FS) error) error {
+	if err := fsys.change(name, f); err != nil {
+		fsys.end.fail(err)
+	}
+	return nil
+}
+
+func (fsys *failStopFS) Unwrap() vfs.FS { return fsys.FS }
+
+func (fsys *failStopFS) inVoid(name string) bool {
+	if fsys.end.err() == nil {
+		return false
+	}
+	_, err := fsys.void.Stat(name)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+// failStopFile is a file or directory whose failed write is the end.
+type failStopFile struct {
+	vfs.File
+	end *ending
+}
+
+// do runs a write, unless the end has come, and hides its failure.
+func (f *failStopFile) do(write func() error) {
+	if f.end.err() == nil {
+		if err := write(); err != nil {
+			f.end.fail(err)
+		}
+	}
+}
+
+func (f *failStopFile) Write(p []byte) (int, error) {
+	f.do(func() error { _, err := f.File.Write(p); return err })
+	return len(p), nil
+}
+
+func (f *failStopFile) WriteAt(p []byte, off int64) (int, error) {
+	f.do(func() error { _, err := f.File.WriteAt(p, off); return err })
+	return len(p), nil
+}
+
+func (f *failStopFile) Sync() error {
+	f.do(f.File.Sync)
+	return nil
+}
+
+func (f *failStopFile) SyncData() error {
+	f.do(f.File.SyncData)
+	return nil
+}
+
+func (f *failStopFile) SyncTo(length int64) (full bool, err error) {
+	f.do(func() error { full, err = f.File.SyncTo(length); return err })
+	return full, nil
+}
+
+func (f *failStopFile) Close() error {
+	err := f.File.Close()
+	f.do(func() error { return err })
+	return nil
+}
+
+// backgroundTries is how often in a row Pebble's background work may fail before
+// the engine ends. Pebble tries again without a pause; a disk that refuses so
+// many times in so short a time will not come back by itself, and writers would
+// wait for it.
+const backgroundTries = 16
+
+// background counts failed flushes and compactions.
+func (l *pebbleLog) background(err error) {
+	l.Errorf("background: %v", err)
+	if l.failedTries.Add(1) >= backgroundTries {
+		l.end.fail(wrapPebble("work in the background", err))
+	}
+}
+
+func (l *pebbleLog) flushed(info pebble.FlushInfo) { l.worked(info.Err) }
+
+func (l *pebbleLog) compacted(info pebble.CompactionInfo) { l.worked(info.Err) }
+
+func (l *pebbleLog) worked(err error) {
+	if err == nil {
+		l.failedTries.Store(0)
+	}
+}

@@ -1,0 +1,30 @@
+// Package storagetest proves a store at the level of file-system operations:
+//
+//   - Crash cuts the power before each operation that changes a file, and keeps
+//     none, all, or a torn part of what was not synced.
+//   - Errors lets operations fail, once or for ever, in process; ErrorsInChild
+//     does it in processes of their own, which may end as they like.
+//   - Damage flips bits of the files and cuts them off.
+//
+// After each of these the store is opened again. Every acknowledged commit must
+// be there, none may be torn, what survives must be a prefix of the order of
+// commits, the store must pass its own check, and it must work on. Damage may
+// also be reported, with an error that names the file.
+//
+// All of it runs one workload of numbered commits, whose state after each number
+// is known; so "a prefix, whole" means equality with the state of some number.
+package storagetest
+
+import (
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// An Opener opens the store under test in a directory of fsys, and makes it if
+// it is absent. It should choose small memtables, so that a short workload
+// flushes and compacts.
+type Opener func(fsys vfs.FS, dir string) (*storage.Store, error)
+
+// dir is where the store under test lies; its parent is made by the opener too.
+const dir = "data/store"

@@ -1,0 +1,157 @@
+package storagetest
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// fault is an error of the operations from the one with index op on.
+type fault struct {
+	op      int
+	err     error
+	forever bool // not only op, but all after it
+}
+
+func (f fault) String() string {
+	if f.forever {
+		return fmt.Sprintf("%v from operation %d on", f.err, f.op)
+	}
+	return fmt.Sprintf("%v at operation %d", f.err, f.op)
+}
+
+// faultKinds is how many faults there are at each operation.
+const faultKinds = 4
+
+func faultOf(i int) fault {
+	f := fault{op: i / faultKinds, err: syscall.EIO, forever: i%2 == 1}
+	if i/2%2 == 1 {
+		f.err = syscall.ENOSPC
+	}
+	return f
+}
+
+// Errors lets the operations of the workload fail, each once and from it on, as
+// a broken and as a full disk. Either the store lives on as if nothing had been,
+// or it is dead: then the call that met the error, and every call after it, says
+// so. Nothing hangs. What is on disk then is held to the same as after a crash.
+func Errors(t testing.TB, open Opener, o Options) Figures {
+	t.Helper()
+	o = o.withDefaults()
+	f, n := Figures{Operations: countOps(t, open, o)}, 0
+	faults := make(chan fault)
+	var runs sync.WaitGroup
+	var mu sync.Mutex // guards f
+	for range runtime.GOMAXPROCS(0) {
+		runs.Go(func() {
+			for fault := range faults {
+				died := fault.run(t, open, o)
+				mu.Lock()
+				f.Points++
+				if died {
+					f.Died++
+				} else {
+					f.Harmless++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	total := f.Operations * faultKinds
+	stride := max(1, (total+o.Points-1)/o.Points)
+	for n = int(o.Seed % uint64(stride)); n < total; n += stride {
+		faults <- faultOf(n)
+	}
+	close(faults)
+	runs.Wait()
+	t.Logf("errors: seed %d, %d points of %d (%d operations, %d kinds); the store died of %d and outlived %d", o.Seed, f.Points, total, f.Operations, faultKinds, f.Died, f.Harmless)
+	return f
+}
+
+// countOps is how many operations the workload takes without an error.
+func countOps(t testing.TB, open Opener, o Options) int {
+	t.Helper()
+	fsys := newHookFS(vfs.NewMem(), func(Op) error { return nil })
+	if err := twoLives(newSubject(open, o.Seed, o.Commits), fsys, o.Commits); err != nil {
+		t.Fatalf("seed %d: without an error: %v", o.Seed, err)
+	}
+	return fsys.count()
+}
+
+// twoLives makes a store, closes it in order and uses it once more.
+func twoLives(s *subject, fsys vfs.FS, commits int) error {
+	if err := s.live(fsys, commits/2, (*storage.Store).Close); err != nil {
+		return err
+	}
+	return s.live(fsys, commits, (*storage.Store).Close)
+}
+
+// hangAfter is far more than any run takes.
+const hangAfter = 2 * time.Minute
+
+// run runs the workload with the fault and checks what is left.
+func (f fault) run(t testing.TB, open Opener, o Options) (died bool) {
+	t.Helper()
+	subj := newSubject(open, o.Seed, o.Commits)
+	subj.onError = deadForGood
+	mem := vfs.NewCrashableMem()
+	fsys := newHookFS(mem, f.before)
+	done := make(chan error, 1)
+	go func() { done <- twoLives(subj, fsys, o.Commits) }()
+	var err error
+	select {
+	case err = <-done:
+	case <-time.After(hangAfter):
+		stacks := make([]byte, 1<<20)
+		t.Fatalf("seed %d: %v: the store hangs:\n%s", o.Seed, f, stacks[:runtime.Stack(stacks, true)])
+	}
+	if errors.Is(err, errNotDead) {
+		t.Errorf("seed %d: %v: %v", o.Seed, f, err)
+	}
+	for _, keep := range []Keep{KeepNone, KeepAll} {
+		after := subj.after(subj.acked.Load(), subj.issued.Load())
+		if err := after.verify(crashClone(mem, keep)); err != nil {
+			t.Errorf("seed %d: %v: then keep %d: %v", o.Seed, f, keep, err)
+		}
+	}
+	return err != nil
+}
+
+func (f fault) before(op Op) error {
+	if op.Index == f.op || f.forever && op.Index > f.op {
+		return f.err
+	}
+	return nil
+}
+
+var errNotDead = errors.New("the store goes on after an error")
+
+// deadForGood checks that a store whose use returned cause accepts nothing more.
+func deadForGood(st *storage.Store, cause error) error {
+	if !errors.Is(cause, storage.ErrStorage) {
+		return fmt.Errorf("%w: %w does not wrap ErrStorage", errNotDead, cause)
+	}
+	select {
+	case <-st.Dead():
+	default:
+		return fmt.Errorf("%w: Dead is open", errNotDead)
+	}
+	var b storage.Batch
+	b.SetMeta("late", nil)
+	_, commitErr := st.Commit(&b)
+	_, _, readErr := st.Meta("n")
+	for _, err := range []error{st.Err(), commitErr, readErr, st.WaitDurable(st.Applied())} {
+		if !errors.Is(err, storage.ErrStorage) {
+			return fmt.Errorf("%w: a later call returned %v", errNotDead, err)
+		}
+	}
+	return cause
+}

@@ -1,0 +1,165 @@
+package storagetest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// subject is a store under test and what it has been told. Its lives follow one
+// another; issued and acked may be read meanwhile.
+type subject struct {
+	open     Opener
+	work     *workload
+	ackEvery int          // how many commits go by between two waits
+	issued   atomic.Int64 // the last commit that was begun
+	acked    atomic.Int64 // the last commit that was reported durable
+
+	// onError is called with the error of a use, and returns it or a worse one.
+	onError func(*storage.Store, error) error
+}
+
+// after is a subject for a check of what s left: with counters of its own, which
+// begin where a crash found them.
+func (s *subject) after(acked, issued int64) *subject {
+	next := &subject{open: s.open, work: s.work, ackEvery: s.ackEvery}
+	next.acked.Store(acked)
+	next.issued.Store(issued)
+	return next
+}
+
+func newSubject(open Opener, seed uint64, commits int) *subject {
+	return &subject{open: open, work: newWorkload(seed, commits), ackEvery: 1 + int(seed%4)}
+}
+
+// live opens the store, makes the commits up to number to, and ends with end, or
+// with Abandon after an error.
+func (s *subject) live(fsys vfs.FS, to int, end func(*storage.Store) error) error {
+	st, err := s.open(fsys, dir)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	if err := s.commits(st, to); err != nil {
+		if s.onError != nil {
+			err = s.onError(st, err)
+		}
+		_ = st.Abandon() // err says more
+		return err
+	}
+	return end(st)
+}
+
+// commits makes the commits from where the store is up to number to.
+func (s *subject) commits(st *storage.Store, to int) error {
+	held, err := readAll(st)
+	if err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	n, err := held.number()
+	if err != nil {
+		return err
+	}
+	for n++; n <= to; n++ {
+		s.issued.Store(max(s.issued.Load(), int64(n)))
+		ticket, err := s.commit(st, n)
+		if err != nil {
+			return fmt.Errorf("commit %d: %w", n, err)
+		}
+		if n%s.ackEvery != 0 && n != to {
+			continue
+		}
+		if err := st.WaitDurable(ticket); err != nil {
+			return fmt.Errorf("wait for %d: %w", n, err)
+		}
+		s.acked.Store(max(s.acked.Load(), int64(n)))
+	}
+	return nil
+}
+
+// commit makes commit n upon the state n-1.
+func (s *subject) commit(st *storage.Store, n int) (storage.Ticket, error) {
+	made := map[storage.ID]storage.Object{}
+	var findErr error
+	d := draft{rows: maps.Clone(s.work.states[n-1])}
+	d.objects = func(id storage.ID) storage.Object {
+		o, ok := made[id]
+		if _, exists := d.rows["object "+id.Name]; exists && !ok {
+			o, findErr = st.Find(id)
+		} else if !exists {
+			o = storage.Object{ID: id, Shard: st.ShardOf(id), Number: st.NewNumber(), Epoch: st.Epoch()}
+		}
+		made[id] = o
+		return o
+	}
+	s.work.fill(&d, n)
+	if findErr != nil {
+		return 0, findErr
+	}
+	return st.Commit(&d.batch)
+}
+
+// verify opens the store as it was left in fsys, and checks that it holds the
+// state of one commit, not older than acked and not newer than issued; that it
+// passes its own check; and that it works on and can be opened again.
+func (s *subject) verify(fsys vfs.FS) error {
+	to := 0
+	work := func(st *storage.Store) error {
+		n, err := s.prefix(st)
+		if err != nil {
+			return err
+		}
+		to = min(n+3, len(s.work.states)-1)
+		return s.commits(st, to)
+	}
+	again := func(st *storage.Store) error {
+		if n, err := s.prefix(st); err != nil || n != to {
+			return fmt.Errorf("opened again, the store ends with %d, want %d: %w", n, to, err)
+		}
+		if !st.Previous().Clean {
+			return errors.New("the clean close counts as a crash")
+		}
+		return nil
+	}
+	for _, use := range []func(*storage.Store) error{work, again} {
+		st, err := s.open(fsys, dir)
+		if err != nil {
+			return fmt.Errorf("open: %w", err)
+		}
+		err = use(st)
+		if closeErr := st.Close(); err == nil && closeErr != nil {
+			err = fmt.Errorf("close: %w", closeErr)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prefix checks what the store holds and returns the number of its last commit.
+func (s *subject) prefix(st *storage.Store) (int, error) {
+	acked, issued := s.acked.Load(), s.issued.Load()
+	held, err := readAll(st)
+	if err != nil {
+		return 0, fmt.Errorf("read: %w", err)
+	}
+	n, err := held.number()
+	if err != nil {
+		return 0, err
+	}
+	if int64(n) < acked {
+		return 0, fmt.Errorf("commit %d was acknowledged, and the store ends with %d", acked, n)
+	}
+	if int64(n) > issued {
+		return 0, fmt.Errorf("commit %d was the last to begin, and the store ends with %d", issued, n)
+	}
+	if err := held.compare(s.work.states[n]); err != nil {
+		return 0, fmt.Errorf("the store says that commit %d is its last: %w", n, err)
+	}
+	return n, st.Check()
+}

@@ -1,0 +1,51 @@
+package storagetest
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// scale multiplies the number of points of each test.
+var scale = flag.Int("scale", 1, "multiplies the crashes, errors and damages tried")
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+// openSmall opens a store that flushes and compacts early.
+func openSmall(fsys vfs.FS, dir string) (*storage.Store, error) {
+	return storage.Open(storage.Options{
+		Dir:    dir,
+		Shards: 4,
+		Pebble: storage.PebbleOptions{FS: fsys, CacheBytes: 1 << 20, MemTableBytes: 64 << 10},
+	})
+}
+
+// No crash before any operation on files loses what was acknowledged, tears a
+// commit, or leaves a store that does not open. Proves S9 and A1.
+func TestCrash(t *testing.T) {
+	var sum Figures
+	for seed := range uint64(*scale) {
+		f := Crash(t, openSmall, Options{Seed: seed})
+		sum.Points += f.Points
+		sum.Nested += f.Nested
+	}
+	t.Logf("fs_crash_points=%d nested=%d", sum.Points, sum.Nested)
+}
+
+// No failed operation on files makes the store acknowledge what is not durable,
+// go on after it, or hang. Proves S9 and O13's storage side.
+func TestErrors(t *testing.T) {
+	var sum Figures
+	for seed := range uint64(*scale) {
+		f := Errors(t, openSmall, Options{Seed: seed, Commits: 30, Points: 200})
+		sum.Points += f.Points
+		sum.Died += f.Died
+	}
+	t.Logf("fs_errors=%d died=%d", sum.Points, sum.Died)
+}

@@ -1,0 +1,136 @@
+package debounce
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+)
+
+// add is a turn that stores one event: its row or the new state, the buffer with
+// the new count, the mark of its id and the alarm are one batch (D1). It reads
+// none of the events that are there.
+func (in *instance[E, S]) add(ctx context.Context, ev E) (ack Ack, err error) {
+	if err := validate(&ev); err != nil {
+		return Ack{}, err
+	}
+	err = in.life.Turn(ctx, func(ctx context.Context) error {
+		b, err := in.collecting(ctx)
+		if err != nil {
+			return err
+		}
+		if err := in.keep(ctx, &b.open, ev); err != nil {
+			return err
+		}
+		ack = Ack{Generation: b.open.number, Events: b.open.count}
+		return in.store(ctx, b)
+	})
+	return ack, err
+}
+
+// collecting returns the buffer that an event of now goes to. A generation that
+// is due already gets no more events: a process that was down, or was late,
+// flushes what was due then, with the cause of then (D4).
+func (in *instance[E, S]) collecting(ctx context.Context) (buffer, error) {
+	b := in.buffer
+	if !in.life.Exists() {
+		if err := in.life.Create(ctx); err != nil {
+			return b, err
+		}
+		return buffer{open: generation{number: 1}}, nil
+	}
+	at, why := in.limits.due(b.open)
+	if !b.isClosed() && in.flushes() && !at.IsZero() && !at.After(in.now()) {
+		b.close(at, why)
+		in.known = false
+	}
+	return b, in.fits(b.open)
+}
+
+// flushes reports whether flushes may begin.
+func (in *instance[E, S]) flushes() bool {
+	return in.life.Meta().Status == jobs.Running
+}
+
+// fits tells whether the definition can go on with a generation, which may have
+// been begun by another version of it.
+func (in *instance[E, S]) fits(g generation) error {
+	if g.count > 0 && g.folded != (in.config.Reduce != nil) {
+		return fmt.Errorf("%w: debounce: generation %d was collected with another definition: folded by Reduce is %t",
+			jobs.ErrInvalid, g.number, g.folded)
+	}
+	return nil
+}
+
+// keep stores one more event of the generation g.
+func (in *instance[E, S]) keep(ctx context.Context, g *generation, ev E) error {
+	if in.config.Reduce != nil {
+		return in.fold(ctx, g, ev)
+	}
+	if g.count >= in.config.MaxPending {
+		return fmt.Errorf("%s: %w: %d", in.st.ID(), ErrFull, g.count)
+	}
+	key := eventKey(g.number, g.count)
+	*g = in.limits.with(*g, in.now())
+	return in.st.Storage().Put(ctx, key, ev)
+}
+
+// fold gives the event to Reduce. The state in memory is forgotten until the new
+// one is stored, since a Reduce that fails may have changed it in place.
+func (in *instance[E, S]) fold(ctx context.Context, g *generation, ev E) error {
+	state, exists, err := in.current(ctx, *g)
+	if err != nil {
+		return err
+	}
+	in.known = false
+	if state, err = in.config.Reduce(state, exists, ev); err != nil {
+		return err
+	}
+	if err := in.st.Storage().Put(ctx, stateKey(g.number), state); err != nil {
+		return err
+	}
+	*g = in.limits.with(*g, in.now())
+	g.folded = true
+	in.state, in.known = state, true
+	return nil
+}
+
+// current returns the state of the open generation g.
+func (in *instance[E, S]) current(ctx context.Context, g generation) (state S, exists bool, err error) {
+	switch {
+	case g.count == 0:
+		return state, false, nil
+	case in.known:
+		return in.state, true, nil
+	}
+	exists, err = in.st.Storage().GetInto(ctx, stateKey(g.number), &state)
+	if err == nil && !exists {
+		err = fmt.Errorf("%w: state of generation %d is missing", errDamaged, g.number)
+	}
+	return state, exists, err
+}
+
+// wanted returns b with the flush of its open generation asked for at now.
+func (b buffer) wanted(now time.Time) buffer {
+	if b.open.count > 0 && b.open.manual.IsZero() {
+		b.open.manual = now
+	}
+	return b
+}
+
+// validate asks an event, by value or by reference, whether it is in order (J4).
+func validate[E any](ev *E) error {
+	type validator interface{ Validate() error }
+	v, ok := any(ev).(validator)
+	if !ok {
+		v, ok = any(*ev).(validator)
+	}
+	if !ok {
+		return nil
+	}
+	if err := v.Validate(); err != nil {
+		return fmt.Errorf("%w: event: %w", jobs.ErrInvalid, err)
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package debounce
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+)
+
+func drawTime(rt *rapid.T, name string) time.Time {
+	n := rapid.Int64Range(0, 1<<62).Draw(rt, name)
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}
+
+func drawGeneration(rt *rapid.T, number uint64) generation {
+	return generation{
+		number: number,
+		count:  rapid.IntRange(0, 1<<40).Draw(rt, "count"),
+		folded: rapid.Bool().Draw(rt, "folded"),
+		first:  drawTime(rt, "first"), last: drawTime(rt, "last"), full: drawTime(rt, "full"),
+		manual: drawTime(rt, "manual"), due: drawTime(rt, "due"),
+		reason: Reason(rapid.SampledFrom([]string{"", "quiet", "maxWait", "maxEvents", "manual"}).Draw(rt, "reason")),
+	}
+}
+
+func drawBuffer(rt *rapid.T) buffer {
+	number := rapid.Uint64Range(2, 1<<60).Draw(rt, "number")
+	b := buffer{open: drawGeneration(rt, number)}
+	if rapid.Bool().Draw(rt, "isClosed") {
+		b.closed = drawGeneration(rt, number-1)
+	}
+	b.flushed = rapid.Int64Min(0).Draw(rt, "flushed")
+	b.dropped = rapid.Int64Min(0).Draw(rt, "dropped")
+	return b
+}
+
+func TestBufferRoundTrip(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		b := drawBuffer(rt)
+		got, err := decodeBuffer(b.encode())
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if diff := cmp.Diff(b, got, cmp.AllowUnexported(buffer{}, generation{})); diff != "" {
+			rt.Fatal(diff)
+		}
+	})
+}
+
+// A row of an earlier version lacks the fields at the end: they are zero.
+func TestBufferWithoutNewFields(t *testing.T) {
+	old := buffer{open: generation{number: 3, count: 2, first: at(1), last: at(2)}}
+	row := old.encode()
+	row = row[:len(row)-3] // no closed generation, no counts
+	got, err := decodeBuffer(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.open.count != 2 || got.isClosed() || got.flushed != 0 {
+		t.Errorf("read %+v", got)
+	}
+}
+
+func TestDamagedBuffer(t *testing.T) {
+	good := (&buffer{open: generation{number: 4}, closed: generation{number: 3, count: 1, reason: ReasonQuiet}}).encode()
+	wrongVersion := append([]byte{9}, good[1:]...)
+	gap := (&buffer{open: generation{number: 9}, closed: generation{number: 3}}).encode()
+	for name, row := range map[string][]byte{"empty": {}, "version": wrongVersion, "no generation": {bufferVersion, 0}, "a gap": gap} {
+		if _, err := decodeBuffer(row); !errors.Is(err, jobs.ErrInvalid) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+func FuzzBuffer(f *testing.F) {
+	f.Add((&buffer{open: generation{number: 4, count: 2}, closed: generation{number: 3, reason: ReasonManual}}).encode())
+	f.Fuzz(func(t *testing.T, row []byte) {
+		b, err := decodeBuffer(row)
+		if err != nil {
+			return
+		}
+		again, err := decodeBuffer(b.encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(b, again, cmp.AllowUnexported(buffer{}, generation{})); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// Keys are in the order of generation and position.
+func TestEventKeysAreOrdered(t *testing.T) {
+	keys := []string{eventKey(1, 0), eventKey(1, 1), eventKey(1, 16), eventKey(1, 99_999), eventKey(2, 0), eventKey(16, 0), eventKey(255, 3)}
+	for i := 1; i < len(keys); i++ {
+		if keys[i-1] >= keys[i] {
+			t.Errorf("%q is not before %q", keys[i-1], keys[i])
+		}
+	}
+}

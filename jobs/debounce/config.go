@@ -1,0 +1,144 @@
+package debounce
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// Config defines a debounce job over events of type E. With Reduce, events are
+// folded into a state of type S as they come; without it S is not used, and
+// struct{} will do. E and S are stored with the host's codec.
+type Config[E, S any] struct {
+	// Name is the class of the job's objects. Required.
+	Name string
+	// Version of the definition, kept in the metadata of each job.
+	Version string
+
+	// Mode is what the wait is counted from: Trailing or Window. Zero is
+	// Trailing.
+	Mode Mode
+	// Quiet is the time without an event after which a flush is due. Required
+	// in mode Trailing, and only there.
+	Quiet time.Duration
+	// Window is the time from the first event to the flush. Required in mode
+	// Window, and only there.
+	Window time.Duration
+	// MaxWait bounds the time from the first event to the flush, however many
+	// follow. Zero means no bound. Only in mode Trailing.
+	MaxWait time.Duration
+	// MaxEvents is the number of events that makes a flush due at once. A flush
+	// has more of them only if they came while an earlier one was under way, or
+	// while the job was paused. Zero means no such number.
+	MaxEvents int
+	// MaxPending bounds the events that wait for the next flush, without
+	// Reduce: beyond it Add refuses with ErrFull. Zero means 100,000.
+	MaxPending int
+
+	// Reduce folds an event into the state of its generation; of the first
+	// event, exists is false and state is the zero S. An error refuses the
+	// event, and nothing is stored. It runs in a turn: it must be quick and
+	// depend on nothing but its arguments. Without Reduce all events are kept,
+	// in order. A definition that gains or loses its Reduce needs another Name
+	// or empty buffers.
+	Reduce func(state S, exists bool, event E) (S, error)
+	// Flush is what becomes of a generation; see Flush. It runs beside the
+	// object's turns, one at a time for each object. Its ctx ends at Timeout,
+	// when the job is terminated and when the host shuts down. Required.
+	Flush func(ctx context.Context, f *Flush[E, S]) error
+
+	// Dedup is how long the id of an event is remembered. It must be longer
+	// than callers go on repeating an Add. Zero means 24 hours.
+	Dedup time.Duration
+
+	// Retry says how failed flushes are tried again. The zero Retry tries once.
+	Retry jobs.Retry
+	// Timeout ends the ctx of one attempt to flush. Zero means no limit.
+	Timeout time.Duration
+	// OnExhausted says what follows when a flush is given up: Fail or Drop.
+	// Zero is Fail.
+	OnExhausted Exhausted
+	// Execution holds the finer settings of the attempts: leases and recovery.
+	// Its Retry, Timeout and LazyAlarm are set by this package. Zero is fit for
+	// production.
+	Execution jobs.Options
+	// Class holds the settings of the objects. Zero is fit for production.
+	Class object.ClassOptions
+}
+
+// Exhausted says what follows when the Retry of a flush is used up. A flush whose
+// recoveries after crashes are used up always fails the job.
+type Exhausted uint8
+
+const (
+	// Fail makes the job failed. Its events stay, more are collected, and
+	// Resume flushes them with a fresh budget.
+	Fail Exhausted = iota
+	// Drop discards the events of that flush, with an event that says how many
+	// (see EventDropped), and goes on with the next.
+	Drop
+)
+
+const (
+	defaultDedup      = 24 * time.Hour
+	defaultMaxPending = 100_000
+)
+
+func (c Config[E, S]) withDefaults() Config[E, S] {
+	if c.Dedup == 0 {
+		c.Dedup = defaultDedup
+	}
+	if c.MaxPending == 0 {
+		c.MaxPending = defaultMaxPending
+	}
+	c.Execution.Retry, c.Execution.Timeout = c.Retry, c.Timeout
+	c.Execution.LazyAlarm = true // an Add in mode Trailing leaves the alarm where it is
+	return c
+}
+
+// Validate reports the first mistake in c, as an ErrInvalid of package jobs.
+func (c Config[E, S]) Validate() error {
+	if what := c.mistake(); what != "" {
+		return fmt.Errorf("%w: debounce %q: %s", jobs.ErrInvalid, c.Name, what)
+	}
+	if err := c.withDefaults().Execution.Validate(); err != nil {
+		return fmt.Errorf("debounce %q: %w", c.Name, err)
+	}
+	return nil
+}
+
+func (c Config[E, S]) mistake() string {
+	switch {
+	case c.Flush == nil:
+		return "Flush is nil"
+	case c.Mode > Window:
+		return "Mode is neither Trailing nor Window"
+	case c.Mode == Trailing && c.Quiet <= 0:
+		return "Quiet must be positive in mode Trailing"
+	case c.Mode == Trailing && c.Window != 0:
+		return "Window is for mode Window"
+	case c.Mode == Window && c.Window <= 0:
+		return "Window must be positive in mode Window"
+	case c.Mode == Window && (c.Quiet != 0 || c.MaxWait != 0):
+		return "Quiet and MaxWait are for mode Trailing"
+	case c.MaxWait < 0, c.Dedup < 0:
+		return "MaxWait and Dedup must not be negative"
+	case c.MaxEvents < 0, c.MaxPending < 0:
+		return "MaxEvents and MaxPending must not be negative"
+	case c.MaxPending != 0 && c.MaxEvents > c.MaxPending, c.MaxPending == 0 && c.MaxEvents > defaultMaxPending:
+		return "MaxEvents is greater than MaxPending"
+	case c.OnExhausted > Drop:
+		return "OnExhausted is neither Fail nor Drop"
+	}
+	return ""
+}
+
+func (c Config[E, S]) limits() limits {
+	if c.Mode == Window {
+		return limits{maxWait: c.Window, maxEvents: c.MaxEvents}
+	}
+	return limits{quiet: c.Quiet, maxWait: c.MaxWait, maxEvents: c.MaxEvents}
+}

@@ -1,0 +1,111 @@
+package debounce
+
+import (
+	"context"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+)
+
+// flushNow is a turn that makes everything stored due.
+func (in *instance[E, S]) flushNow(ctx context.Context, _ none) (last uint64, err error) {
+	if err := in.existing(); err != nil {
+		return 0, err
+	}
+	if s := in.life.Meta().Status; s != jobs.Running && s != jobs.Executing {
+		return 0, &jobs.MoveError{From: s, To: jobs.Executing}
+	}
+	err = in.life.Turn(ctx, func(ctx context.Context) error {
+		b := in.buffer.wanted(in.now())
+		switch {
+		case b.open.count > 0:
+			last = b.open.number
+		case b.isClosed():
+			last = b.closed.number
+		default:
+			return nil
+		}
+		if b != in.buffer {
+			if err := in.store(ctx, b); err != nil {
+				return err
+			}
+		}
+		return in.hurry(ctx)
+	})
+	return last, err
+}
+
+// hurry tries a flush that waits for its next attempt at once. It does not touch
+// one that is being attempted.
+func (in *instance[E, S]) hurry(ctx context.Context) error {
+	if !in.buffer.isClosed() || in.life.Engine().Open() > 0 {
+		return nil
+	}
+	return in.life.RunNow(ctx, string(in.buffer.closed.reason))
+}
+
+func (in *instance[E, S]) status(_ context.Context, _ none) (Status, error) {
+	if err := in.existing(); err != nil {
+		return Status{}, err
+	}
+	b := &in.buffer
+	s := Status{
+		Meta: in.life.Meta(), Generation: b.open.number, Events: b.open.count,
+		Flushing: b.closed.count, Flushed: b.done(), EventsFlushed: b.flushed, EventsDropped: b.dropped,
+	}
+	s.Due, s.Reason = in.limits.due(b.open)
+	return s, nil
+}
+
+func (in *instance[E, S]) pending(ctx context.Context, _ none) (p Pending[E, S], err error) {
+	if err := in.existing(); err != nil {
+		return p, err
+	}
+	g := in.buffer.open
+	p = Pending[E, S]{Generation: g.number, Count: g.count, First: g.first, Last: g.last}
+	if g.count == 0 {
+		return p, nil
+	}
+	stored, err := readRows(ctx, in.st.Storage(), g)
+	if err != nil {
+		return p, err
+	}
+	p.Events, p.State, err = decode[E, S](in.st.Codec(), stored)
+	return p, err
+}
+
+func (in *instance[E, S]) pause(ctx context.Context, _ none) (none, error) {
+	return none{}, in.life.Pause(ctx)
+}
+
+func (in *instance[E, S]) resume(ctx context.Context, _ none) (none, error) {
+	return none{}, in.life.Resume(ctx)
+}
+
+func (in *instance[E, S]) terminate(ctx context.Context, reason string) (none, error) {
+	return none{}, in.life.Terminate(ctx, reason)
+}
+
+// clear is a turn that empties the open generation, whose number it keeps.
+func (in *instance[E, S]) clear(ctx context.Context, _ none) (n int, err error) {
+	if err := in.existing(); err != nil {
+		return 0, err
+	}
+	err = in.life.Turn(ctx, func(ctx context.Context) error {
+		b := in.buffer
+		g := b.open
+		if n = g.count; n == 0 {
+			return nil
+		}
+		if err := deleteRows(ctx, in.st.Storage(), g); err != nil {
+			return err
+		}
+		in.known = false
+		b.open = generation{number: g.number}
+		b.dropped += int64(n)
+		if err := in.store(ctx, b); err != nil {
+			return err
+		}
+		return in.st.Emit(ctx, EventCleared, FlushEvent{Generation: g.number, Events: n})
+	})
+	return n, err
+}

@@ -1,0 +1,315 @@
+package debounce_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/debounce"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// checks are the checkers of all scenarios.
+func checks(more ...harness.Option) []harness.Option {
+	return append(more,
+		harness.NoLostAck, harness.NoTornBatch, harness.OneAlarm, harness.NeverOrphaned,
+		harness.NoDoubleEffect("flush/"), harness.Invariant("rows are whole", rowsAreWhole))
+}
+
+// exhaust runs a scenario with a crash at each point, on both stores.
+func exhaust(t *testing.T, scenario harness.Scenario, opts ...harness.Option) {
+	t.Helper()
+	t.Run("map", func(t *testing.T) { harness.Exhaust(t, scenario, checks(opts...)...) })
+	t.Run("pebble", func(t *testing.T) { harness.Exhaust(t, scenario, checks(append(opts, harness.PebbleStore())...)...) })
+}
+
+// exhaustPairs also runs it with each pair of crashes, on the map store.
+func exhaustPairs(t *testing.T, scenario harness.Scenario, opts ...harness.Option) {
+	t.Helper()
+	t.Run("pairs", func(t *testing.T) {
+		t.Parallel()
+		harness.Exhaust(t, scenario, checks(append(opts, harness.Depth(2))...)...)
+	})
+	exhaust(t, scenario, opts...)
+}
+
+// Proves D1, D2 and D4: one path for all reasons, and for events kept and folded.
+// Case 3.
+func TestEveryReason(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		config config
+		script func(s *harness.Sim, l *ledger)
+		want   debounce.Reason
+	}{
+		{"quiet", config{Quiet: seconds(5)}, func(s *harness.Sim, l *ledger) {
+			l.add("a")
+			l.add("b")
+			s.Advance(seconds(10))
+		}, debounce.ReasonQuiet},
+		{"maxWait", config{Quiet: seconds(5), MaxWait: seconds(6)}, func(s *harness.Sim, l *ledger) {
+			l.add("a")
+			s.Advance(seconds(4))
+			l.add("b")
+			s.Advance(seconds(10))
+		}, debounce.ReasonMaxWait},
+		{"window", config{Mode: debounce.Window, Window: seconds(5), Reduce: collect}, func(s *harness.Sim, l *ledger) {
+			l.add("a")
+			s.Advance(seconds(4))
+			l.add("b")
+			s.Advance(seconds(10))
+		}, debounce.ReasonMaxWait},
+		{"maxEvents", config{Quiet: seconds(50), MaxEvents: 2, Reduce: collect}, func(s *harness.Sim, l *ledger) {
+			l.add("a")
+			l.add("b")
+			s.Advance(seconds(10))
+		}, debounce.ReasonMaxEvents},
+		{"manual", config{Quiet: seconds(50)}, func(s *harness.Sim, l *ledger) {
+			l.add("a")
+			l.add("b")
+			s.OK(l.flushNow())
+			s.Advance(seconds(10))
+		}, debounce.ReasonManual},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			exhaustPairs(t, func(s *harness.Sim) {
+				l := newLedger(s, c.config)
+				c.script(s, l)
+				s.Finally("the reason", func() error { return l.flushedAs(c.want) })
+			})
+		})
+	}
+}
+
+// flushNow asks for a flush until it is answered. A repeat may find that nothing
+// is there any more.
+func (l *ledger) flushNow() error {
+	return l.retry(func(ctx context.Context, c object.Caller, id string) error {
+		_, err := l.job.FlushNow(ctx, c, id)
+		return err
+	})
+}
+
+// flushedAs checks that all events are in one generation, flushed for a reason.
+func (l *ledger) flushedAs(want debounce.Reason) error {
+	f := l.flushes[1]
+	if len(l.flushes) != 1 || f == nil || f.Reason != want || f.Count != len(l.acked) {
+		return fmt.Errorf("flushes %+v, want one of %d events for %s", f, len(l.acked), want)
+	}
+	st := l.status()
+	if st.Generation != 2 || st.Events != 0 || st.Flushed != 1 || st.Meta.Status != jobs.Running {
+		return fmt.Errorf("status %+v after the flush", st)
+	}
+	return nil
+}
+
+// Proves D2: an add that was cut off and is repeated applies once; an add whose
+// reply was lost gets the first answer, and the count is unchanged.
+func TestRepeatedAdd(t *testing.T) {
+	exhaustPairs(t, func(s *harness.Sim) {
+		l := newLedger(s, config{Quiet: seconds(30), Dedup: time.Hour})
+		for i, id := range []string{"a", "b"} {
+			want := debounce.Ack{Generation: 1, Events: i + 1}
+			if got := l.add(id); got != want {
+				s.Errorf("D2: add %s: %+v, want %+v", id, got, want)
+			}
+			if again := l.add(id); again != want {
+				s.Errorf("D2: repeated add %s: %+v, want %+v", id, again, want)
+			}
+		}
+		if st := l.status(); st.Events != 2 {
+			s.Errorf("D2: %d events are stored, want 2", st.Events)
+		}
+		s.OK(l.flushNow())
+		s.Advance(seconds(1))
+	})
+}
+
+// An event without an id happens once if it was acknowledged, and otherwise once
+// or not at all.
+func TestAddWithoutID(t *testing.T) {
+	exhaust(t, func(s *harness.Sim) {
+		l := newLedger(s, config{Quiet: seconds(5), Reduce: collect})
+		l.addOnce("a")
+		l.addOnce("b")
+		s.Advance(seconds(6))
+	})
+}
+
+// Proves D3: a flush that fails is repeated with the same events and reason, and
+// events that come meanwhile go to the next. Case 10 (the reason), case 11.
+func TestRetriedFlush(t *testing.T) {
+	exhaustPairs(t, func(s *harness.Sim) {
+		l := newLedger(s, config{
+			Quiet: seconds(50), MaxEvents: 2,
+			Retry: jobs.Retry{MaxAttempts: 3, Backoff: jobs.Constant(seconds(10))},
+		})
+		failures := 0
+		l.fail = func(f *flush) error {
+			if f.Generation == 1 && failures < 2 {
+				failures++
+				return errors.New("not yet")
+			}
+			return nil
+		}
+		l.add("a")
+		l.add("b")
+		s.Advance(seconds(5))
+		l.add("c")
+		s.Advance(seconds(60))
+		s.Finally("generations", func() error {
+			if len(l.flushes) != 2 || l.flushes[1].Reason != debounce.ReasonMaxEvents || l.flushes[2].Reason != debounce.ReasonQuiet {
+				return fmt.Errorf("flushes %+v", l.flushes)
+			}
+			return nil
+		})
+	})
+}
+
+// Proves D3: an event that comes while the flush does its work belongs to the
+// next generation, whatever crashes. The flush itself sends it. Case 11.
+func TestEventDuringFlush(t *testing.T) {
+	exhaustPairs(t, func(s *harness.Sim) {
+		l := newLedger(s, config{Quiet: seconds(5), Reduce: collect})
+		l.also = func(ctx context.Context, f *flush) error {
+			if f.Generation > 1 {
+				return nil
+			}
+			ack, err := l.job.Add(ctx, f, name, event{ID: "late"}, jobs.EventID("late"))
+			if err == nil && ack.Generation != 2 {
+				s.Errorf("D3: an event during flush 1 went to generation %d", ack.Generation)
+			}
+			return err
+		}
+		l.add("a")
+		l.acked = append(l.acked, "late")
+		s.Advance(seconds(20))
+	})
+}
+
+// A process that was down for an hour flushes what was due then, promptly, with
+// the cause and the time of then; an event that comes first after the start does
+// not join.
+func TestDueWhileDown(t *testing.T) {
+	exhaustPairs(t, func(s *harness.Sim) {
+		l := newLedger(s, config{Quiet: seconds(5), MaxWait: seconds(60)})
+		l.also = func(_ context.Context, f *flush) error {
+			if want := f.Last.Add(seconds(5)); f.Reason != debounce.ReasonQuiet || !f.Due.Equal(want) {
+				s.Errorf("D4: generation %d was due %v for %s, want %v for quiet", f.Generation, f.Due, f.Reason, want)
+			}
+			return nil
+		}
+		l.add("a")
+		s.Crash(harness.PowerLoss)
+		s.Advance(time.Hour)
+		s.Restart()
+		l.add("b")
+		s.Advance(seconds(1))
+		if f := l.flushes[1]; f == nil || f.Count != 1 {
+			s.Errorf("generation 1 is not flushed a second after the start: %+v", f)
+		}
+	})
+}
+
+// The same with each crash followed by an hour of downtime: the due time never
+// follows from the time of the start.
+func TestLongDowntime(t *testing.T) {
+	scenario := func(s *harness.Sim) {
+		l := newLedger(s, config{Mode: debounce.Window, Window: seconds(5)})
+		l.also = func(_ context.Context, f *flush) error {
+			if want := f.First.Add(seconds(5)); !f.Due.Equal(want) || f.Last.After(f.Due) {
+				s.Errorf("D4: generation %d with events from %v to %v was due %v", f.Generation, f.First, f.Last, f.Due)
+			}
+			return nil
+		}
+		l.add("a")
+		s.Advance(seconds(2))
+		l.add("b")
+		s.Advance(seconds(10))
+	}
+	exhaustPairs(t, scenario, harness.Downtime(time.Hour), harness.Settle(time.Minute))
+}
+
+// totals is an object that flushes fold their counts into.
+type totals struct {
+	st    *object.State
+	total int
+}
+
+var (
+	totalsClass = object.Define("totals", func(ctx context.Context, st *object.State) (*totals, error) {
+		t := &totals{st: st}
+		_, err := st.Storage().GetInto(ctx, "total", &t.total)
+		return t, err
+	})
+	fold = object.Handle(totalsClass, "fold", func(t *totals, ctx context.Context, n int) (int, error) {
+		t.total += n
+		return t.total, t.st.Storage().Put(ctx, "total", t.total)
+	})
+)
+
+// Proves D3 for flushes that update other objects: with Key as the idempotency
+// key each generation is folded once, whatever crashes.
+func TestFlushIntoAnotherObject(t *testing.T) {
+	exhaustPairs(t, func(s *harness.Sim) {
+		l := newLedger(s, config{Quiet: seconds(5), MaxEvents: 2}, totalsClass)
+		l.also = func(ctx context.Context, f *flush) error {
+			_, err := fold.Call(ctx, f, "all", f.Count, object.Idempotent(f.Key, 0))
+			return err
+		}
+		l.add("a")
+		l.add("b")
+		l.add("c")
+		s.Advance(seconds(6))
+		s.Finally("totals", func() error {
+			var got int
+			s.OK(s.Retry(func() (err error) { got, err = fold.Call(s.Context(), s, "all", 0); return err }))
+			if got != len(l.acked) {
+				return fmt.Errorf("the total is %d, want %d", got, len(l.acked))
+			}
+			return nil
+		})
+	})
+}
+
+// Proves J4: an event that is refused leaves nothing behind, and the id is free.
+// Case 1, case 12.
+func TestRefusedFirstEvent(t *testing.T) {
+	exhaust(t, func(s *harness.Sim) {
+		l := newLedger(s, config{Quiet: seconds(5), Reduce: func(ids []string, exists bool, e event) ([]string, error) {
+			if e.ID == "odd" {
+				return append(ids, "spoilt"), errOdd
+			}
+			return collect(ids, exists, e)
+		}})
+		for _, bad := range []event{{ID: "x", N: -1}, {ID: "odd"}} {
+			err := s.Retry(func() error {
+				_, err := l.job.Add(s.Context(), s, name, bad, jobs.EventID(bad.ID))
+				return err
+			})
+			if !errors.Is(err, jobs.ErrInvalid) && !errors.Is(err, errOdd) {
+				s.Errorf("add %+v: %v", bad, err)
+			}
+		}
+		s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error {
+			in, err := h.Inspect(ctx, l.job.ID(name))
+			if err == nil && (in.Exists || in.Alarm != nil) {
+				s.Errorf("J4: a refused event left %+v", in)
+			}
+			return err
+		}))
+		if got := l.add("x"); got != (debounce.Ack{Generation: 1, Events: 1}) {
+			s.Errorf("J4: the first good event: %+v", got)
+		}
+		_, err := l.job.Add(s.Context(), s, name, event{ID: "odd"})
+		if err != nil && !harness.Unknown(err) && !errors.Is(err, errOdd) {
+			s.Errorf("add odd: %v", err)
+		}
+	})
+}
+
+var errOdd = errors.New("odd")

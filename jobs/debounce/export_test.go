@@ -1,0 +1,46 @@
+package debounce
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// CheckRows tells what is wrong with the stored keys of a debounce object: the
+// buffer must account for each event and each state, and for nothing else.
+func CheckRows(rows map[string][]byte) error {
+	row, ok := rows[bufferKey]
+	if !ok {
+		if len(rows) > 0 {
+			return fmt.Errorf("there are rows and no buffer: %q", slices.Sorted(maps.Keys(rows)))
+		}
+		return nil
+	}
+	b, err := decodeBuffer(row)
+	if err != nil {
+		return err
+	}
+	var want []string
+	for _, g := range []generation{b.closed, b.open} {
+		if g.folded {
+			want = append(want, stateKey(g.number))
+			continue
+		}
+		for i := range g.count {
+			want = append(want, eventKey(g.number, i))
+		}
+	}
+	var have []string
+	for key := range rows {
+		if strings.HasPrefix(key, "e/") || strings.HasPrefix(key, "s/") {
+			have = append(have, key)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(have)
+	if !slices.Equal(want, have) {
+		return fmt.Errorf("the buffer tells of rows %q, and there are %q", want, have)
+	}
+	return nil
+}

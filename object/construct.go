@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // Reason says why an activation began.

@@ -50,9 +50,11 @@ func (s *State) Release(ctx context.Context, fn func(context.Context) error) err
 	a := s.act
 	t.owns = false
 	a.current = nil
+	a.holds.Add(1) // an object whose turn is lent out stays in memory
 	a.yield()
 	err = t.protect(func() error { return fn(ctx) })
 	t.owns = a.resume(s)
+	a.holds.Add(-1)
 	if !t.owns || s.err() != nil {
 		return named(a.id, ErrReset)
 	}

@@ -1,0 +1,77 @@
+package continuous
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// Config defines a continuous job with a state of type S. Name and Run are
+// required; the zero value of each other field is fit for production.
+type Config[S any] struct {
+	// Name is the class of the jobs. It must not change while jobs of it are
+	// stored.
+	Name string
+	// Version is stored in the metadata of each job that this definition wrote.
+	Version string
+	// Run does one run. It changes run.State, a private copy, which is stored
+	// when it returns nil. It should return soon after ctx has ended. It may be
+	// called again for the same run: after an error if Retry says so, and after
+	// a crash. A panic is an error.
+	Run func(ctx context.Context, run *Run[S]) error
+	// Schedule says when the runs are. Zero means only when triggered.
+	Schedule jobs.Schedule
+	// Missed says what becomes of runs that could not happen when they were
+	// due. Zero means one run for all of them.
+	Missed jobs.Missed
+	// Retry says how a failed run is tried again. Zero means not at all: the
+	// next run is by the schedule.
+	Retry jobs.Retry
+	// OnExhausted says what becomes of a job when a run was given up. Zero means
+	// that it goes on by its schedule.
+	OnExhausted jobs.Exhausted
+	// Timeout bounds one execution of Run. Zero means no limit.
+	Timeout time.Duration
+	// StartLater leaves the first run to the schedule. By default it is begun
+	// by Start.
+	StartLater bool
+	// StartPaused makes Start create a job that is paused. Its first run waits
+	// for Resume.
+	StartPaused bool
+	// Execution has the rarer settings of executions: lease, recovery, events.
+	// Its Retry and Timeout are taken from above.
+	Execution jobs.Options
+	// Class shapes the objects that the jobs are.
+	Class object.ClassOptions
+}
+
+// Validate reports the first mistake in c, as a jobs.ErrInvalid. New does it too,
+// and Open returns its error.
+func (c *Config[S]) Validate() error {
+	switch {
+	case c.Name == "":
+		return fmt.Errorf("%w: continuous: Name is empty", jobs.ErrInvalid)
+	case c.Run == nil:
+		return fmt.Errorf("%w: continuous %s: Run is nil", jobs.ErrInvalid, c.Name)
+	case !c.Missed.Valid():
+		return fmt.Errorf("%w: continuous %s: Missed is %d", jobs.ErrInvalid, c.Name, c.Missed)
+	case !c.OnExhausted.Valid():
+		return fmt.Errorf("%w: continuous %s: OnExhausted is %d", jobs.ErrInvalid, c.Name, c.OnExhausted)
+	}
+	for _, err := range []error{c.Schedule.Validate(), c.execution().Validate()} {
+		if err != nil {
+			return fmt.Errorf("continuous %s: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+// execution returns the settings of the engine.
+func (c *Config[S]) execution() jobs.Options {
+	o := c.Execution
+	o.Retry, o.Timeout = c.Retry, c.Timeout
+	return o
+}

@@ -1,0 +1,84 @@
+package continuous
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// Run is one execution of one run, as Config.Run gets it. All but State, Attempt,
+// Recovering and LastError is the same in every execution of the run. It belongs
+// to the call of Config.Run.
+//
+// A Run is an object.Caller: work that calls other objects passes it as from, and
+// Key as the idempotency key:
+//
+//	_, err := Charge.Call(ctx, run, "alice", 5, object.Idempotent(run.Key, 0))
+type Run[S any] struct {
+	ID string // of the job
+	// State is a private copy of the state after the last run that succeeded.
+	// What Config.Run makes of it is stored in the end batch if it returns nil.
+	State S
+	// Number counts the runs from 1. It is that of the last committed run + 1.
+	Number uint64
+	// Key names this run among all of the store, for use as an idempotency key
+	// outside. No other run has it, not even after the job was terminated and
+	// started again.
+	Key string
+	// Scheduled is when the run was due; in a run after a stop it may be long
+	// ago.
+	Scheduled time.Time
+
+	Attempt    int    // counts the executions of this run from 1
+	Recovering bool   // the execution before was cut off by a crash or a stop
+	LastError  string // of the last execution that failed
+
+	caller object.Caller
+	result jobs.Result
+}
+
+// Invoke makes a call of the job's object to another.
+func (r *Run[S]) Invoke(ctx context.Context, q *object.Request) error {
+	return r.caller.Invoke(ctx, q)
+}
+
+// NextAt makes the next run due at the given time, once, in place of the
+// schedule, if Config.Run returns nil. A time in the past means at once.
+func (r *Run[S]) NextAt(at time.Time) { r.result.NextAt = at.Round(0).UTC() }
+
+// Stop ends the job after this run and keeps its state, if Config.Run returns
+// nil. The reason is stored.
+func (r *Run[S]) Stop(reason string) { r.result.End, r.result.Reason = jobs.Stop, reason }
+
+// Terminate removes the job with this run, if Config.Run returns nil. The reason
+// is told by the last event.
+func (r *Run[S]) Terminate(reason string) { r.result.End, r.result.Reason = jobs.Terminate, reason }
+
+// work is the run on the state as it is stored. It decodes and encodes beside the
+// turns: a state that cannot be encoded fails the run and not the job.
+func (in *instance[S]) work(stored []byte) jobs.Work {
+	codec, storage := in.st.Codec(), in.st.Storage()
+	return func(ctx context.Context, x jobs.Execution) (jobs.Result, error) {
+		run := &Run[S]{
+			ID: in.st.Name(), Number: x.Run.Number, Key: x.Key, Scheduled: x.Run.Scheduled,
+			Attempt: x.Run.Attempt, Recovering: x.Run.Recovering, LastError: x.Run.LastError, caller: in.st,
+		}
+		if err := codec.Decode(stored, &run.State); err != nil {
+			return jobs.Result{}, fmt.Errorf("continuous: decode state: %w", err)
+		}
+		if err := in.config.Run(ctx, run); err != nil {
+			return jobs.Result{}, err
+		}
+		value, err := codec.Encode(run.State)
+		if err != nil {
+			return jobs.Result{}, fmt.Errorf("continuous: encode state: %w", err)
+		}
+		res := run.result
+		res.Size = len(value)
+		res.Store = func(ctx context.Context) error { return storage.PutBytes(ctx, stateKey, value) }
+		return res, nil
+	}
+}

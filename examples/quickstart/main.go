@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
@@ -37,7 +36,7 @@ var on = object.Handle(kettles, "on", func(k *kettle, ctx context.Context, d tim
 })
 
 func main() {
-	ctx, dir := context.Background(), filepath.Join(os.TempDir(), "holdfast-quickstart")
+	ctx, dir := context.Background(), os.TempDir()+"/holdfast-quickstart"
 	host, err := object.Open(object.Options{Dir: dir}, kettles)
 	check(err)
 	boiled, err := on.Call(ctx, host, "kitchen", 2*time.Second)

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// batchMax is how many tasks are enqueued in one commit.
+const batchMax = 500
+
+// feeder makes tasks of the files that are not as they are stored. A feeder that
+// is killed half-way may begin again: the key of a task is the version that it
+// will make, so a task that is there is not enqueued twice.
+type feeder struct {
+	p        *program
+	host     *object.Host
+	seen     map[string]bool // names of the files that are there
+	packages map[string]bool // of these, and of those that are stored
+	batch    []workerpool.Item[task]
+}
+
+// feed walks the source and enqueues what is to be done.
+func (p *program) feed(ctx context.Context, host *object.Host) (*feeder, []string, error) {
+	f := &feeder{p: p, host: host, seen: make(map[string]bool), packages: make(map[string]bool)}
+	unread, err := p.source.walk(ctx, func(file found) error {
+		f.seen[nameOf(file.path)] = true
+		return f.compare(ctx, nameOf(file.path), file.path, file.stamp)
+	})
+	if err == nil {
+		err = f.missing(ctx, unread)
+	}
+	if err == nil {
+		err = f.send(ctx)
+	}
+	return f, unread, err
+}
+
+// all returns the packages of the walk and those that were known before, sorted.
+func (f *feeder) all(before []string) []string {
+	for _, name := range before {
+		f.packages[name] = true
+	}
+	return slices.Sorted(maps.Keys(f.packages))
+}
+
+// compare enqueues a file if its stamp is not the stored one. path may be empty:
+// then it is the stored one.
+func (f *feeder) compare(ctx context.Context, name, path string, now stamp) error {
+	known, err := look.Call(ctx, f.host, name, now)
+	if path == "" {
+		path = known.Path
+	}
+	f.packages[packageOf(path)] = true
+	if err != nil || !known.Changed {
+		return err
+	}
+	f.batch = append(f.batch, workerpool.Item[task]{In: task{path}, Options: []workerpool.Option{
+		workerpool.Key(name),
+		workerpool.Idempotent(fmt.Sprintf("%s#%d", name, known.Version), remembered),
+	}})
+	if len(f.batch) < batchMax {
+		return nil
+	}
+	return f.send(ctx)
+}
+
+// send enqueues what was collected, in one commit.
+func (f *feeder) send(ctx context.Context) error {
+	if len(f.batch) == 0 {
+		return nil
+	}
+	_, err := f.p.readers.EnqueueBatch(ctx, f.host, f.batch)
+	f.batch = f.batch[:0]
+	return err
+}
+
+// missing enqueues the files that are stored and were not seen. What lies below a
+// directory that could not be read is left as it is.
+func (f *feeder) missing(ctx context.Context, unread []string) error {
+	const page = 1000
+	after := ""
+	for {
+		infos, err := f.host.Objects(ctx, files.Name(), after, page)
+		if err != nil {
+			return err
+		}
+		for _, info := range infos {
+			after = info.ID.Name
+			if f.seen[after] || below(after, unread) {
+				continue
+			}
+			if err := f.compare(ctx, after, "", stamp{}); err != nil {
+				return err
+			}
+		}
+		if len(infos) < page {
+			return nil
+		}
+	}
+}
+
+// below reports whether a file lies in one of the directories, or below.
+func below(file string, dirs []string) bool {
+	for _, dir := range dirs {
+		if strings.HasPrefix(file, path.Clean(escape(dir))+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// again tries the dead letters again that may go better now, and returns how many.
+func (p *program) again(ctx context.Context, host *object.Host) (int, error) {
+	letters, err := p.dead(ctx, host)
+	if err != nil {
+		return 0, err
+	}
+	var ids []workerpool.TaskID
+	for _, d := range letters {
+		if p.worthAnother(d) {
+			ids = append(ids, d.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	return p.readers.Replay(ctx, host, ids...)
+}
+
+// dead lists the dead letters.
+func (p *program) dead(ctx context.Context, host *object.Host) (all []workerpool.DeadLetter[task], err error) {
+	const page = 1000
+	var after workerpool.TaskID
+	for {
+		some, err := p.readers.DeadLetters(ctx, host, after, page)
+		if all = append(all, some...); err != nil || len(some) < page {
+			return all, err
+		}
+		after = some[page-1].ID
+	}
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// test is the rounds and what they came to.
+type test struct {
+	o       options
+	dir     string // for the program and the stores
+	program string
+	rand    *rand.Rand
+	want    totals
+
+	full      time.Duration // how long a run takes that is not killed
+	kills     int
+	rounds    int
+	recovered int64 // executions, in all rounds
+}
+
+// play measures a run without a kill and then plays the rounds.
+func (t *test) play(ctx context.Context) error {
+	began := time.Now()
+	if _, err := t.finish(ctx, t.store()); err != nil {
+		return err
+	}
+	t.full = time.Since(began)
+	fmt.Printf("without a kill: the same, in %s\n", t.full.Round(time.Millisecond))
+	for t.kills < t.o.kills {
+		if err := t.round(ctx); err != nil {
+			return fmt.Errorf("round %d, kill %d: %w", t.rounds, t.kills, err)
+		}
+	}
+	fmt.Printf("%d kills in %d rounds: all totals the same; %d executions were cut off and done again\n", t.kills, t.rounds, t.recovered)
+	return nil
+}
+
+func (t *test) store() string { return filepath.Join(t.dir, fmt.Sprintf("store-%d", t.rounds)) }
+
+// round kills runs over a new store until one ends by itself or there were enough
+// kills, and checks what the store then says, twice.
+func (t *test) round(ctx context.Context) error {
+	t.rounds++
+	store, kills := t.store(), 0
+	defer os.RemoveAll(store)
+	for kills < t.o.each && t.kills < t.o.kills {
+		killed, err := t.kill(ctx, store, t.instant())
+		if err != nil {
+			return err
+		}
+		if !killed {
+			break
+		}
+		kills++
+		t.kills++
+	}
+	r, err := t.finish(ctx, store)
+	if err != nil {
+		return err
+	}
+	again, err := t.finish(ctx, store)
+	if err != nil {
+		return fmt.Errorf("second run on a finished store: %w", err)
+	}
+	if again.Executions != r.Executions {
+		return fmt.Errorf("second run on a finished store: %d executions more", again.Executions-r.Executions)
+	}
+	t.recovered += r.Recovered
+	fmt.Printf("round %d: %d kills, then %v; %d executions, %d cut off\n", t.rounds, kills, r.totals, r.Executions, r.Recovered)
+	return nil
+}
+
+// instant is how long the next run lives. One in four is killed while it starts,
+// where recovery is.
+func (t *test) instant() time.Duration {
+	within := t.full * 2 / 3
+	if t.rand.IntN(4) == 0 {
+		within = 200 * time.Millisecond
+	}
+	return time.Duration(t.rand.Int64N(int64(within)))
+}
+
+func (t *test) command(ctx context.Context, store string) (*exec.Cmd, *bytes.Buffer) {
+	cmd := exec.CommandContext(ctx, t.program, "-src", t.o.src, "-data", store, "-json")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	return cmd, &errs
+}
+
+// kill runs the program and kills it with -9 after a time. It reports false if
+// the program had ended by then.
+func (t *test) kill(ctx context.Context, store string, after time.Duration) (killed bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, after) // its end is a SIGKILL
+	defer cancel()
+	cmd, errs := t.command(limited, store)
+	err = cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case limited.Err() != nil && (cmd.ProcessState == nil || !cmd.ProcessState.Exited()):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("ingest: %w\n%s", err, errs)
+	}
+	return false, nil
+}
+
+// finishTime bounds a run that is not killed.
+const finishTime = 5 * time.Minute
+
+// finish runs the program to its end and compares.
+func (t *test) finish(ctx context.Context, store string) (result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, finishTime, errors.New("ingest did not end"))
+	defer cancel()
+	cmd, errs := t.command(ctx, store)
+	out, err := cmd.Output()
+	if err != nil {
+		return result{}, fmt.Errorf("ingest: %w: %w\n%s", err, context.Cause(ctx), errs)
+	}
+	r, err := parseResult(out)
+	switch {
+	case err != nil:
+		return r, err
+	case r.totals != t.want:
+		return r, fmt.Errorf("totals differ: ingest has %v, find and wc have %v\n%s", r.totals, t.want, out)
+	case r.Dead != 0:
+		return r, fmt.Errorf("%d dead letters\n%s", r.Dead, out)
+	}
+	return r, nil
+}

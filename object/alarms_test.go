@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -33,11 +34,11 @@ func TestAlarmTimes(t *testing.T) {
 		f.must("cleared", setAlarm(time.Minute))
 		f.must("cleared", func(th *thing, ctx context.Context) (any, error) { return nil, th.st.DeleteAlarm(ctx) })
 		f.must("restart", setAlarm(2*time.Hour)) // fires after a restart, on an object not in memory
-		time.Sleep(90 * time.Minute)
+		pass(90 * time.Minute)
 		f.close()
 		f.open()
 		defer f.close()
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		want := []time.Duration{0, time.Minute, time.Hour, 2 * time.Hour}
 		if !slices.Equal(at, want) {
 			t.Errorf("alarms fired at %v, want %v", at, want)
@@ -94,7 +95,7 @@ func TestAlarmSetInItsHandler(t *testing.T) {
 			return nil
 		})
 		f.must("a", setAlarm(time.Minute))
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if runs != 2 {
 			t.Errorf("the handler ran %d times, want 2", runs)
 		}
@@ -125,7 +126,7 @@ func TestAlarmSetInAHandlerThatFails(t *testing.T) {
 			return nil
 		})
 		f.must("a", setAlarm(0))
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if !slices.Equal(attempts, []int{1, 1}) || at[1] != 10*time.Minute {
 			t.Errorf("attempts %v at %v", attempts, at)
 		}
@@ -153,10 +154,10 @@ func TestAlarmRetries(t *testing.T) {
 			return fmt.Errorf("attempt %d", info.Attempt)
 		})
 		f.must("a", setAlarm(time.Second))
-		time.Sleep(20 * time.Second) // attempts at 1, 3, 7, 15 s and a little
-		f.close()                    // counts survive a restart
+		pass(20 * time.Second) // attempts at 1, 3, 7, 15 s and a little
+		f.close()              // counts survive a restart
 		f.open()
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		if len(at) != 7 {
 			t.Fatalf("%d attempts, want 7", len(at))
 		}
@@ -213,14 +214,14 @@ func TestSetAndDeleteDuringRetryWait(t *testing.T) {
 		})
 		f.must("set", setAlarm(0))
 		f.must("delete", setAlarm(0))
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		f.must("set", setAlarm(time.Second))
 		f.must("delete", func(th *thing, ctx context.Context) (any, error) { return nil, th.st.DeleteAlarm(ctx) })
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if runs["set"] != 2 {
 			t.Error("an alarm set during the wait did not fire at its time")
 		}
-		time.Sleep(2 * time.Hour)
+		pass(2 * time.Hour)
 		if runs["delete"] != 1 || runs["set"] != 2 {
 			t.Errorf("runs %v", runs)
 		}
@@ -242,7 +243,7 @@ func TestPermanentAndRetryAfter(t *testing.T) {
 			return object.Permanent(errors.New("never"))
 		})
 		f.must("a", setAlarm(0))
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if !slices.Equal(at, []time.Duration{0, 7 * time.Second}) {
 			t.Errorf("attempts at %v", at)
 		}
@@ -280,7 +281,7 @@ func TestShutdownCostsNoAttempt(t *testing.T) {
 		block = false
 		f.open()
 		defer f.close()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if len(infos) != 2 || infos[1].Attempt != 1 || infos[1].Crashed {
 			t.Errorf("infos %+v", infos)
 		}
@@ -291,27 +292,31 @@ func TestShutdownCostsNoAttempt(t *testing.T) {
 func TestHandlerThatKillsTheProcess(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t)
+		var mu sync.Mutex
 		var killer, innocent []object.AlarmInfo
 		release := make(chan struct{})
 		f.handleAlarm(func(th *thing, ctx context.Context, info object.AlarmInfo) error {
-			if th.st.Name() == "killer" {
-				killer = append(killer, info)
-				<-release // the process dies here
+			mu.Lock()
+			if th.st.Name() != "killer" {
+				innocent = append(innocent, info)
+				mu.Unlock()
 				return nil
 			}
-			innocent = append(innocent, info)
+			killer = append(killer, info)
+			mu.Unlock()
+			<-release // the process dies here
 			return nil
 		})
 		f.open()
 		f.must("killer", setAlarm(time.Second))
 		f.must("innocent", setAlarm(time.Second))
 		for range 5 {
-			time.Sleep(5 * time.Second)
+			pass(5 * time.Second)
 			f.crash()
 			f.open()
 		}
 		close(release)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if len(killer) != 3 {
 			t.Errorf("the killer ran %d times, want 3", len(killer))
 		}
@@ -344,7 +349,7 @@ func TestManyOverdueAlarms(t *testing.T) {
 			}
 		}
 		f.close()
-		time.Sleep(2 * time.Hour) // the process is down
+		pass(2 * time.Hour) // the process is down
 		var running, most, fired atomic.Int64
 		f.handleAlarm(func(*thing, context.Context, object.AlarmInfo) error {
 			if now := running.Add(1); now > most.Load() {
@@ -358,7 +363,7 @@ func TestManyOverdueAlarms(t *testing.T) {
 		f.open()
 		defer f.close()
 		f.must("a call", nothing)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if fired.Load() != n || most.Load() > 16 {
 			t.Errorf("%d of %d fired, at most %d at a time", fired.Load(), n, most.Load())
 		}
@@ -379,7 +384,7 @@ func TestParkedClass(t *testing.T) {
 		}
 		f.close()
 		f.open()
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if parked, err := f.host.Parked(); !slices.Equal(parked, []string{"old"}) || err != nil {
 			t.Errorf("parked: %v, %v", parked, err)
 		}

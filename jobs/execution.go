@@ -54,9 +54,6 @@ func (x *execution) alive() bool { return x.work != nil }
 
 // load reads the executions that are open.
 func (e *Engine) load(ctx context.Context) error {
-	if e.st.Activation().Reason == object.Fresh {
-		return nil
-	}
 	for item, err := range e.st.Storage().List(ctx, object.ListOptions{Prefix: executionPrefix}) {
 		if err != nil {
 			return err

@@ -14,8 +14,11 @@ import (
 // Calls of OnDead and OnEmpty are executions of their own: stored in the batch of
 // what they tell of, retried, and found again after a crash.
 
-// maxCalls bounds the calls of OnDead at a time.
-const maxCalls = 4
+const (
+	maxCalls     = 4  // of OnDead at a time
+	callAttempts = 10 // that may fail or be lost, before a call is given up
+	callWait     = time.Second
+)
 
 // askCall stores that OnDead has to be told of a dead letter.
 func (p *partition) askCall(ctx context.Context, num uint64) error {
@@ -135,7 +138,7 @@ func (p *partition) callEmpty(ctx context.Context) error {
 
 // callEnded stores a call again that has to be made again.
 func (p *partition) callEnded(ctx context.Context, kind string, num uint64, out jobs.Outcome) error {
-	again := out.Kind == jobs.Again || out.Kind == jobs.Recover
+	again := out.Kind != jobs.Done && (out.Kind == jobs.Recover || out.Run.Failures < callAttempts)
 	if kind == emptySubject {
 		p.emptying = false
 		if again {
@@ -151,8 +154,8 @@ func (p *partition) callEnded(ctx context.Context, kind string, num uint64, out 
 	}
 	switch {
 	case again:
-		p.callAt = out.Run.RetryAt
-	case out.Kind == jobs.GaveUp:
+		p.callAt = p.st.Now().Add(callWait * time.Duration(out.Run.Failures))
+	case out.Kind != jobs.Done:
 		p.st.Log().Error("workerpool: hook given up", "hook", kind, "task", p.id(num), "error", out.Err)
 	}
 	return nil

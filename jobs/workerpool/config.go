@@ -58,8 +58,8 @@ type Config[In, Out any] struct {
 	Events bool
 
 	// OnDead is called for each task that becomes a dead letter, beside the
-	// turns; at least once, also after crashes, unless each of three calls ends
-	// with an error. A repeat has the same ID.
+	// turns; at least once, unless ten calls in a row end with an error or a
+	// crash. A repeat, after an error or a crash, has the same ID.
 	OnDead func(ctx context.Context, d DeadLetter[In]) error
 	// OnEmpty is called, beside the turns, when the last task of a partition has
 	// ended; at least once, with the same rule as OnDead. New tasks may have come

@@ -112,6 +112,8 @@ func (c Config[E, S]) Validate() error {
 
 func (c Config[E, S]) mistake() string {
 	switch {
+	case c.Name == "":
+		return "Name is empty"
 	case c.Flush == nil:
 		return "Flush is nil"
 	case c.Mode > Window:

@@ -25,6 +25,7 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	bad := map[string]config{
+		"no name":              {Quiet: time.Second, Flush: nop},
 		"no flush":             {Name: "x", Quiet: time.Second},
 		"no quiet":             {Name: "x", Flush: nop},
 		"no window":            {Name: "x", Mode: debounce.Window, Flush: nop},

@@ -164,6 +164,31 @@ func TestTerminate(t *testing.T) {
 	}, harness.Settle(seconds(30)))
 }
 
+// Terminate while a flush is under way, here by the flush itself: the work is
+// cancelled, and what it wanted to store comes to nothing. Proves J8 and J10 for
+// debounce.
+func TestTerminateDuringFlush(t *testing.T) {
+	exhaust(t, func(s *harness.Sim) {
+		l := newLedger(s, config{Quiet: seconds(5)})
+		l.lives = true
+		l.also = func(ctx context.Context, f *flush) error {
+			_ = l.job.Terminate(ctx, f, name, "by its own flush")
+			return nil
+		}
+		l.add("a")
+		s.Advance(seconds(6))
+		s.Finally("gone", func() error {
+			return s.WithHost(func(ctx context.Context, h *object.Host) error {
+				in, err := h.Inspect(ctx, l.job.ID(name))
+				if err == nil && (in.Exists || in.Alarm != nil || in.Execution) {
+					err = fmt.Errorf("J10: Terminate left %+v", in)
+				}
+				return err
+			})
+		})
+	})
+}
+
 // A flush that is given up fails the job, which keeps its events and goes on
 // collecting; Resume flushes them with a fresh budget. Proves J9 for debounce.
 func TestExhaustedFail(t *testing.T) {
@@ -205,6 +230,30 @@ func TestExhaustedDrop(t *testing.T) {
 		s.Advance(seconds(7))
 		if st := l.status(); st.Meta.Status != jobs.Running || st.EventsDropped != 1 || st.EventsFlushed != 1 || st.Flushed != 2 {
 			s.Errorf("J9: status %+v", st)
+		}
+	})
+}
+
+// A flush that was lost in crashes too often fails the job even under Drop, for
+// its events are not to blame for sure: they stay for Resume. Proves R4 for
+// debounce.
+func TestCrashedTooOften(t *testing.T) {
+	exhaust(t, func(s *harness.Sim) {
+		l := newLedger(s, config{
+			Quiet: seconds(5), OnExhausted: debounce.Drop, Execution: jobs.Options{MaxRecoveries: -1},
+		})
+		l.add("a")
+		s.Advance(seconds(10))
+		st := l.status()
+		failed := st.Meta.Status == jobs.Failed
+		s.Sometimes("failed", failed)
+		if failed && (st.Flushing != 1 || st.EventsDropped != 0) {
+			s.Errorf("R4: status %+v", st)
+		}
+		if failed {
+			l.resumed = true
+			l.move(l.job.Resume)
+			s.Advance(seconds(1))
 		}
 	})
 }

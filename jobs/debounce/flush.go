@@ -16,7 +16,10 @@ import (
 // A Flush is an object.Caller: a flush that updates other objects passes it as
 // from, and Key as the idempotency key:
 //
-//	_, err := Fold.Call(ctx, f, "totals", f.State, object.Idempotent(f.Key, 0))
+//	_, err := Fold.Call(ctx, f, "totals", f.State, object.Idempotent(f.Key, week))
+//
+// The time for which the other object remembers the key must be longer than the
+// flush may be retried, with the time that the process may be down.
 type Flush[E, S any] struct {
 	ID         string // the object's name
 	Generation uint64 // counts the flushes of the object from 1

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -192,22 +193,13 @@ func benchmarkAdd(b *testing.B, objects int) {
 	for i := range names {
 		names[i] = fmt.Sprintf("object %d", i)
 	}
-	next := make(chan int, 1024)
-	go func() {
-		defer close(next)
-		for i := range b.N {
-			next <- i
-		}
-	}()
+	var next atomic.Int64
 	b.SetParallelism(512)
 	b.ReportAllocs()
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			i, ok := <-next
-			if !ok {
-				return
-			}
+			i := int(next.Add(1))
 			id := fmt.Sprintf("event %d", i)
 			if _, err := job.Add(ctx, h, names[i%objects], event{ID: id, N: i}, jobs.EventID(id)); err != nil {
 				b.Error(err)

@@ -125,6 +125,29 @@ func TestPause(t *testing.T) {
 	})
 }
 
+// Pause and Resume while a flush is under way, here by the flush itself: it ends
+// first, and no second one begins beside it. Proves J3 for debounce.
+func TestPauseDuringFlush(t *testing.T) {
+	exhaust(t, func(s *harness.Sim) {
+		l := newLedger(s, config{Quiet: seconds(5)})
+		l.also = func(ctx context.Context, f *flush) error {
+			if err := l.job.Resume(ctx, f, name); !errors.Is(err, jobs.ErrIllegalMove) && s.Crashes() == 0 {
+				s.Errorf("J3: Resume of a job that executes: %v", err)
+			}
+			return l.job.Pause(ctx, f, name)
+		}
+		l.add("a")
+		s.Advance(seconds(6))
+		l.add("b")
+		s.Advance(seconds(6))
+		if st := l.status(); st.Meta.Status != jobs.Paused || s.Crashes() == 0 && (st.EventsFlushed != 1 || st.Events != 1) {
+			s.Errorf("J10: status %+v after a pause during the first flush", st)
+		}
+		l.also = nil
+		l.move(l.job.Resume)
+	})
+}
+
 // Terminate removes everything, the ids too, and the id may begin again under
 // other keys. Proves J10 for debounce. Case 5.
 func TestTerminate(t *testing.T) {

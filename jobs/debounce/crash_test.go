@@ -311,3 +311,27 @@ func TestRefusedFirstEvent(t *testing.T) {
 }
 
 var errOdd = errors.New("odd")
+
+// An add in mode Trailing leaves the alarm where it is; the wake-up that is too
+// early arms the rest, and the flush comes at its time.
+func TestAlarmIsLazy(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		l := newLedger(s, config{Quiet: seconds(5)})
+		begin := s.Now()
+		l.add("a")
+		s.Advance(seconds(3))
+		l.add("b")
+		s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error {
+			in, err := h.Inspect(ctx, l.job.ID(name))
+			if err == nil && (in.Alarm == nil || !in.Alarm.Due.Equal(begin.Add(seconds(5)))) {
+				s.Errorf("the second event moved the alarm: %+v", in.Alarm)
+			}
+			return err
+		}))
+		s.Advance(seconds(10))
+		log := s.World().Log()
+		if want := begin.Add(seconds(8)); len(log) != 1 || !log[0].Time.Equal(want) {
+			s.Errorf("effects %+v, want one at %v", log, want)
+		}
+	}, checks()...)
+}

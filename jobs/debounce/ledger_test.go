@@ -108,6 +108,9 @@ func (l *ledger) note(f *flush) {
 	kept := *f
 	kept.Events, kept.State = slices.Clone(f.Events), slices.Clone(f.State)
 	l.flushes[f.Generation] = &kept
+	if l.s.Now().Before(f.Due) {
+		l.s.Errorf("A3: generation %d was due %v, and is flushed %v", f.Generation, f.Due, l.s.Now())
+	}
 	if len(ids(f)) != f.Count {
 		l.s.Errorf("D1: generation %d has count %d and events %q", f.Generation, f.Count, ids(f))
 	}

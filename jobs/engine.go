@@ -30,6 +30,15 @@ type Policy interface {
 	Ended(ctx context.Context, x Execution, out Outcome) error
 }
 
+// Settler is a Policy that collects in memory what a turn has changed, and writes
+// it once.
+type Settler interface {
+	// Settle writes what the turn has collected. It is called at the end of
+	// each turn, wake-up and end batch, also while the host shuts down, but not
+	// in a turn that ends the object.
+	Settle(ctx context.Context, now time.Time) error
+}
+
 // Engine is the executions of one object: it begins them, keeps their leases,
 // ends them, and recovers those that were lost. It keeps the object's alarm and
 // its open-execution mark, which nobody else touches. All its methods need the
@@ -40,9 +49,10 @@ type Engine struct {
 	p  Policy
 
 	open    map[Token]*execution
-	marked  bool // the open-execution mark is stored
-	purged  bool // the object ends with this turn
-	closing bool // the host was shutting down when this turn began
+	checkAt time.Time // no open execution is to be looked at before it; zero if none is open
+	marked  bool      // the open-execution mark is stored
+	purged  bool      // the object ends with this turn
+	closing bool      // the host was shutting down when this turn began
 
 	ends ends
 }
@@ -66,6 +76,7 @@ func newEngine(ctx context.Context, st *object.State, o Options, p Policy) (*Eng
 	}
 	for _, x := range e.open {
 		e.examine(x)
+		e.note(x)
 	}
 	return e, nil
 }
@@ -87,6 +98,11 @@ func (e *Engine) Turn(ctx context.Context, fn func(ctx context.Context) error) e
 	}
 	if e.purged {
 		return nil
+	}
+	if p, ok := e.p.(Settler); ok {
+		if err := p.Settle(ctx, e.now()); err != nil {
+			return err
+		}
 	}
 	return e.settle(ctx)
 }
@@ -131,9 +147,11 @@ func (e *Engine) Begin(ctx context.Context, s Spec) (Execution, error) {
 	e.open[x.Token] = x
 	if s.Work == nil {
 		e.examine(x)
+		e.note(x)
 		return x.Execution, nil
 	}
 	x.work = e.newWork(now, lease, s)
+	e.note(x)
 	return x.Execution, e.start(ctx, x, s.Work)
 }
 

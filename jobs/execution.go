@@ -3,7 +3,6 @@ package jobs
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,14 +18,14 @@ type Token string
 
 // Execution is one try at one run, as it is stored while it is open.
 type Execution struct {
-	Token   Token     `json:"-"`
-	Subject string    `json:"subject,omitempty"` // what is executed: empty for the job itself, else such as a task's id
-	Key     string    `json:"key,omitempty"`     // outside idempotency key, the same in every execution of the run
-	Run     Run       `json:"run"`               // this execution counted
-	Epoch   uint64    `json:"epoch"`             // number of the opening of the store that began it
-	Began   time.Time `json:"began"`
-	Lease   time.Time `json:"lease"`             // when it is to show life again
-	Outside bool      `json:"outside,omitempty"` // its holder is a caller, not a work of this host
+	Token   Token
+	Subject string // what is executed: empty for the job itself, else such as a task's id
+	Key     string // outside idempotency key, the same in every execution of the run
+	Run     Run    // this execution counted
+	Epoch   uint64 // number of the opening of the store that began it
+	Began   time.Time
+	Lease   time.Time // when it is to show life again
+	Outside bool      // its holder is a caller, not a work of this host
 }
 
 // executionPrefix begins the keys of open executions.
@@ -49,6 +48,11 @@ func (x *execution) checkAt() time.Time {
 	return x.action.At
 }
 
+// note has the engine look at x in time. Engine.checkAt may be earlier than need
+// be: it moves back only when it is reached, so that the alarm does not move
+// with each execution that begins or ends.
+func (e *Engine) note(x *execution) { e.checkAt = earliest(e.checkAt, x.checkAt()) }
+
 // alive reports whether the work of x runs in this activation.
 func (x *execution) alive() bool { return x.work != nil }
 
@@ -58,11 +62,11 @@ func (e *Engine) load(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		x := &execution{Execution: Execution{Token: Token(strings.TrimPrefix(item.Key, executionPrefix))}}
-		if err := json.Unmarshal(item.Value, &x.Execution); err != nil {
-			return fmt.Errorf("jobs: %s: execution %s: %w", e.st.ID(), x.Token, err)
+		x, err := decodeExecution(Token(strings.TrimPrefix(item.Key, executionPrefix)), item.Value)
+		if err != nil {
+			return err
 		}
-		e.open[x.Token] = x
+		e.open[x.Token] = &execution{Execution: x}
 	}
 	e.marked = len(e.open) > 0
 	return nil
@@ -70,11 +74,7 @@ func (e *Engine) load(ctx context.Context) error {
 
 // save stores x.
 func (e *Engine) save(ctx context.Context, x *execution) error {
-	value, err := json.Marshal(x.Execution)
-	if err != nil {
-		return err
-	}
-	return e.st.Storage().PutBytes(ctx, executionKey(x.Token), value)
+	return e.st.Storage().PutBytes(ctx, executionKey(x.Token), x.encode())
 }
 
 // forget removes x, and fences off whoever still works on it.
@@ -83,6 +83,9 @@ func (e *Engine) forget(ctx context.Context, x *execution) error {
 		return err
 	}
 	delete(e.open, x.Token)
+	if len(e.open) == 0 {
+		e.checkAt = time.Time{}
+	}
 	return nil
 }
 

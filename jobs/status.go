@@ -19,7 +19,7 @@ const (
 // moves is the whole table: from each status the ones that may follow.
 var moves = map[Status][]Status{
 	None:         {Initializing},
-	Initializing: {Running, Paused},
+	Initializing: {Running},
 	Running:      {Executing, Paused, Stopped, Terminated, Failed},
 	Executing:    {Running, Paused, Stopped, Terminated, Failed},
 	Paused:       {Running, Stopped, Terminated},

@@ -11,7 +11,7 @@ func TestStatusTable(t *testing.T) {
 	all := []Status{None, Initializing, Running, Executing, Paused, Stopped, Terminated, Failed}
 	legal := map[Status]string{
 		None:         "initializing",
-		Initializing: "running paused",
+		Initializing: "running",
 		Running:      "executing paused stopped terminated failed",
 		Executing:    "running paused stopped terminated failed",
 		Paused:       "running stopped terminated",

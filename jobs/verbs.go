@@ -6,27 +6,19 @@ import (
 )
 
 // Create makes the job, in a Turn. It returns a MoveError if there is one.
-func (l *Life) Create(ctx context.Context) error { return l.create(ctx, Running) }
-
-// CreatePaused makes the job as Create does, paused.
-func (l *Life) CreatePaused(ctx context.Context) error { return l.create(ctx, Paused) }
-
-func (l *Life) create(ctx context.Context, first Status) error {
+func (l *Life) Create(ctx context.Context) error {
 	if err := l.meta.Status.Move(Initializing); err != nil {
 		return err
 	}
 	id := l.st.ID()
 	m := Meta{
-		Type: l.o.Type, Name: id.Class, ID: id.Name, Status: first, CreatedAt: l.e.now(),
+		Type: l.o.Type, Name: id.Class, ID: id.Name, Status: Running, CreatedAt: l.e.now(),
 		Life: fmt.Sprintf("%x-%08x", l.st.Epoch(), uint32(l.st.Seams().Rand.Uint64())),
 	}
 	if err := l.put(ctx, m); err != nil {
 		return err
 	}
-	if err := l.st.Emit(ctx, EventCreated, Event{}); err != nil {
-		return err
-	}
-	return l.tellMove(ctx, Initializing, first, "")
+	return l.st.Emit(ctx, EventCreated, Event{})
 }
 
 // RunNow makes a run due at once, in a Turn. A run that waits for a retry is
@@ -72,6 +64,8 @@ func (l *Life) Resume(ctx context.Context) error {
 		case m.Status == Executing && m.Pausing:
 			m.Pausing = false
 			return l.put(ctx, m)
+		case m.Status == Executing:
+			return &MoveError{From: Executing, To: Running}
 		case m.Status == Failed || m.Status == Stopped:
 			l.meta.Run, l.meta.Failures = Run{}, 0
 		}

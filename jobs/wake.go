@@ -52,9 +52,14 @@ func (e *Engine) Alarm(ctx context.Context, _ object.AlarmInfo) error {
 func (e *Engine) attend(ctx context.Context) error {
 	e.takeLost()
 	now := e.now()
+	if e.checkAt.IsZero() || e.checkAt.After(now) {
+		return nil
+	}
+	defer e.lookAgain()
 	for _, x := range e.sorted() {
 		var err error
 		switch {
+		case e.open[x.Token] != x: // ended with another
 		case x.alive() && x.work.overdue(now):
 			x.work.stop(ErrTimeout, false)
 			err = e.conclude(ctx, x, ending{err: fmt.Errorf("%w and did not return", ErrTimeout)})
@@ -68,6 +73,14 @@ func (e *Engine) attend(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// lookAgain finds the time of the next look at the open executions.
+func (e *Engine) lookAgain() {
+	e.checkAt = time.Time{}
+	for _, x := range e.open {
+		e.note(x)
+	}
 }
 
 // renew extends the lease of a work that is alive (J7), if at least half of the
@@ -112,6 +125,7 @@ func (e *Engine) takeLost() {
 		if x, ok := e.open[t]; ok {
 			x.work = nil
 			e.examine(x)
+			e.note(x)
 		}
 	}
 }
@@ -119,11 +133,7 @@ func (e *Engine) takeLost() {
 // next is the earliest time at which the engine or the job type has something to
 // do. It is what the alarm means.
 func (e *Engine) next() time.Time {
-	due := e.p.Next()
-	for _, x := range e.open {
-		due = earliest(due, x.checkAt())
-	}
-	return due
+	return earliest(e.p.Next(), e.checkAt)
 }
 
 // earliest returns the earlier of two times, of which zero is none.

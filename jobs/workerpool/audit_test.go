@@ -1,12 +1,10 @@
 package workerpool
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -95,19 +93,17 @@ func (s *stored) read(key string, value []byte) error {
 	case callPrefix:
 		return nil
 	case "x/":
-		var x jobs.Execution
-		if err := json.Unmarshal(value, &x); err != nil {
-			return err
+		i := strings.Index(string(value), taskSubject) // with its length before it
+		if i < 0 {
+			return nil
 		}
-		if num, ok := strings.CutPrefix(x.Subject, taskSubject); ok {
-			n, err := strconv.ParseUint(num, 10, 64)
-			if s.running[n] {
-				return fmt.Errorf("task %d has two executions", n)
-			}
-			s.running[n] = true
-			return err
+		subject := string(value[i : i+int(value[i-1])])
+		n, err := strconv.ParseUint(subject[len(taskSubject):], 10, 64)
+		if s.running[n] {
+			return fmt.Errorf("task %d has two executions", n)
 		}
-		return nil
+		s.running[n] = true
+		return err
 	}
 	return fmt.Errorf("unknown key %q", key)
 }

@@ -15,17 +15,13 @@ const (
 )
 
 // Ended stores what follows from the end of an execution.
-func (p *partition) Ended(ctx context.Context, x jobs.Execution, out jobs.Outcome) (err error) {
+func (p *partition) Ended(ctx context.Context, x jobs.Execution, out jobs.Outcome) error {
 	switch kind, num := subjectOf(x.Subject); kind {
 	case taskSubject:
-		err = p.taskEnded(ctx, num, out)
+		return p.taskEnded(ctx, num, out)
 	default:
-		err = p.callEnded(ctx, kind, num, out)
+		return p.callEnded(ctx, kind, num, out)
 	}
-	if err != nil {
-		return err
-	}
-	return p.Settle(ctx, p.st.Now())
 }
 
 func (p *partition) taskEnded(ctx context.Context, num uint64, out jobs.Outcome) error {

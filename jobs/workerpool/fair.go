@@ -38,7 +38,7 @@ func (ls *lines) find(name string) *line {
 func (ls *lines) named(name string) *line {
 	l := ls.find(name)
 	if l == nil {
-		l = &line{name: name, weight: 1, pass: ls.pass}
+		l = &line{name: name, weight: 1, pass: ls.pass, window: newWindow(windowMax)}
 		i, _ := slices.BinarySearchFunc(ls.all, name, func(l *line, name string) int { return strings.Compare(l.name, name) })
 		ls.all = slices.Insert(ls.all, i, l)
 	}

@@ -20,6 +20,7 @@ type settings struct {
 	maxQueued   int
 	queues      []*line // templates
 	keepDone    time.Duration
+	window      int // entries of a window
 	engine      jobs.Options
 
 	work    func(ctx context.Context, p *partition, r *row, x jobs.Execution) ([]byte, error) // nil: tasks are claimed
@@ -73,7 +74,7 @@ func newPartition(ctx context.Context, st *object.State, set *settings) (*partit
 	}
 	p := &partition{
 		set: set, st: st, index: index,
-		waits:   window{more: true},
+		waits:   newWindow(set.window),
 		opened:  make(map[uint64]*active),
 		waiters: make(map[uint64]chan struct{}),
 	}
@@ -106,7 +107,7 @@ func (p *partition) load(ctx context.Context) error {
 	}
 	p.limit = share(p.set.concurrency, widest, p.index)
 	for _, l := range p.lines.all {
-		l.window.more = true
+		l.window = newWindow(p.set.window)
 	}
 	return p.fill(ctx)
 }
@@ -183,10 +184,7 @@ func (p *partition) id(num uint64) TaskID { return TaskID{p.index, num} }
 
 // Alarm is the engine's.
 func (p *partition) Alarm(ctx context.Context, info object.AlarmInfo) error {
-	if err := p.engine.Alarm(ctx, info); err != nil {
-		return err
-	}
-	return p.Settle(ctx, p.st.Now())
+	return p.engine.Alarm(ctx, info)
 }
 
 // turn runs fn as a turn that may change something.
@@ -195,10 +193,7 @@ func turn[R any](ctx context.Context, p *partition, fn func(ctx context.Context)
 		res, err = fn(ctx)
 		return err
 	})
-	if err != nil {
-		return res, err
-	}
-	return res, p.Settle(ctx, p.st.Now())
+	return res, err
 }
 
 // Due begins what is due.
@@ -208,7 +203,7 @@ func (p *partition) Due(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	return p.Settle(ctx, now)
+	return nil
 }
 
 // Next is the earliest time at which Due has something to do.
@@ -277,7 +272,7 @@ func (p *partition) fillWindow(ctx context.Context, w *window, prefix []byte) er
 	if !w.wants() {
 		return nil
 	}
-	o := object.ListOptions{Prefix: string(prefix), Limit: windowMax}
+	o := object.ListOptions{Prefix: string(prefix), Limit: w.max}
 	if w.edge != (place{}) {
 		o.StartAfter = placed(prefix, w.edge)
 	}

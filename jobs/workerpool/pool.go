@@ -19,6 +19,7 @@ import (
 type Pool[In, Out any] struct {
 	*object.Class[partition]
 	config Config[In, Out]
+	set    *settings
 
 	enqueue     *object.Method[submission[In], TaskRef]
 	batch       *object.Method[[]submission[In], []TaskRef]
@@ -58,15 +59,15 @@ func New[In, Out any](c Config[In, Out]) *Pool[In, Out] {
 	if invalid == nil {
 		invalid = p.config.validate()
 	}
-	set := p.settings()
+	p.set = p.settings()
 	p.Class = object.Define(c.Name, func(ctx context.Context, st *object.State) (*partition, error) {
-		return newPartition(ctx, st, set)
+		return newPartition(ctx, st, p.set)
 	})
 	if invalid != nil {
 		p.Class.Reject(fmt.Errorf("workerpool: %w", invalid))
 	}
 	p.handle()
-	set.widest = p.widest
+	p.set.widest = p.widest
 	return p
 }
 
@@ -74,7 +75,7 @@ func (p *Pool[In, Out]) settings() *settings {
 	c := &p.config
 	set := &settings{
 		name: c.Name, partitions: c.Partitions, concurrency: c.Concurrency, perKey: c.PerKey,
-		maxQueued: c.MaxQueued, keepDone: c.KeepDone, engine: c.engine(), onEmpty: c.OnEmpty,
+		maxQueued: c.MaxQueued, keepDone: c.KeepDone, window: windowMax, engine: c.engine(), onEmpty: c.OnEmpty,
 		queues: []*line{{name: "", weight: 1}},
 	}
 	for name, weight := range c.Queues {

@@ -23,8 +23,7 @@ type entry struct {
 	fresh *row // the task, if it was put at this place in the present turn; else nil
 }
 
-// windowMax bounds the entries of a window; they are at most twice as many while
-// a turn runs.
+// windowMax bounds the entries of a window; there may be more while a turn runs.
 const windowMax = 1024
 
 // window holds the first entries of an ordered set whose rest is only stored.
@@ -34,7 +33,11 @@ type window struct {
 	entries []entry // sorted by place
 	more    bool    // there may be stored entries after edge
 	edge    place
+	max     int
 }
+
+// newWindow is a window that has yet to be loaded.
+func newWindow(max int) window { return window{more: true, max: max} }
 
 func (w *window) search(p place) (int, bool) {
 	if n := len(w.entries); n > 0 && w.entries[n-1].compare(p) < 0 {
@@ -77,21 +80,21 @@ func (w *window) remove(p place) {
 // trim leaves the last entries to storage if there are too many. None of them
 // may be fresh.
 func (w *window) trim() {
-	if len(w.entries) <= windowMax {
+	if len(w.entries) <= w.max {
 		return
 	}
-	w.entries = w.entries[:windowMax]
-	w.more, w.edge = true, w.entries[windowMax-1].place
+	w.entries = w.entries[:w.max]
+	w.more, w.edge = true, w.entries[w.max-1].place
 }
 
 // wants reports whether entries should be loaded: those after edge.
 func (w *window) wants() bool { return w.more && len(w.entries) == 0 }
 
 // load puts stored entries after edge in the window: all of them if there are
-// fewer than windowMax.
+// fewer than max.
 func (w *window) load(es []entry) {
 	w.entries = append(w.entries, es...)
-	w.more = len(es) >= windowMax
+	w.more = len(es) >= w.max
 	if w.more {
 		w.edge = es[len(es)-1].place
 	}

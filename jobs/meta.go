@@ -1,6 +1,10 @@
 package jobs
 
-import "time"
+import (
+	"time"
+
+	"github.com/holdfast-dev/holdfast/recovery"
+)
 
 // Meta is what is stored of a job beside its state (J2). Fields that an older
 // version did not write are zero, those that a newer one added are passed over.
@@ -37,8 +41,8 @@ type Meta struct {
 	Pausing bool `json:"pausing,omitempty"`
 }
 
-// MetaKey is the key of an object's storage that holds its Meta.
-const MetaKey = "meta"
+// MetaKey is the key of an object's storage that holds its Meta, as JSON.
+const MetaKey = recovery.HeaderKey
 
 // normal returns m as the runtime can go on from it. Metadata that tells of an
 // execution which is not open, as an older version may have left it, is that of

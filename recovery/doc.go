@@ -6,7 +6,7 @@
 //     it may be repeated, also after a crash in the middle of a recovery (R5).
 //   - An execution of an earlier open of the store is lost by definition; of
 //     this one it is lost when it is old and its work is not alive (R2).
-//   - [Write] formats what a host has recovered since it was opened (R6).
+//   - [Report] is what a host has recovered since it was opened (R6).
 //   - [Scrub] walks all jobs of a store and finds those that no wake-up would
 //     ever reach again.
 package recovery

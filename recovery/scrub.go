@@ -1,0 +1,205 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// Finding is a job whose stored rows break a promise.
+type Finding struct {
+	ID       storage.ID
+	Promise  string // its number in CONTRACT.md
+	Problem  string
+	Repaired bool
+}
+
+func (f Finding) String() string {
+	s := fmt.Sprintf("%s: %s (%s)", f.ID, f.Problem, f.Promise)
+	if f.Repaired {
+		s += ", repaired"
+	}
+	return s
+}
+
+// Scrubbed is what one walk over a store has seen.
+type Scrubbed struct {
+	Objects  int // looked at
+	Suspects int // running without an alarm: idle by design, if they are not in Findings
+	Findings []Finding
+}
+
+// ScrubOptions say how a live store is walked.
+type ScrubOptions struct {
+	// Classes are those to walk. Nil means all that the store has.
+	Classes []string
+	// Repair wakes what seems to need it: the check of the wake-up arms what is
+	// an orphan, and recovers what is lost.
+	Repair bool
+	// Pause is the wait after each 100 objects, so that the walk costs the
+	// load little. Zero means 10 ms.
+	Pause time.Duration
+}
+
+const scrubPage = 100
+
+// Scrub walks the objects of an open host once and looks for those that break A1,
+// J2, J3, J5 or R3. It reads beside the turns and stops none. A suspicion counts only if a second
+// look finds the same, so that a job in motion is not taken for a broken one.
+// Without Repair, a job that is running without an alarm is counted as a suspect
+// and not as a finding, since only its type knows whether it is idle by design.
+// It ends early, with what it has seen and the cause, when ctx does.
+func Scrub(ctx context.Context, h *object.Host, o ScrubOptions) (Scrubbed, error) {
+	s := scrubber{host: h, store: h.Store(), options: o}
+	if s.options.Pause == 0 {
+		s.options.Pause = 10 * time.Millisecond
+	}
+	classes := o.Classes
+	if classes == nil {
+		var err error
+		if classes, err = s.store.Classes(); err != nil {
+			return s.seen, err
+		}
+	}
+	for _, class := range classes {
+		if err := s.walk(ctx, class); err != nil {
+			return s.seen, err
+		}
+	}
+	return s.seen, nil
+}
+
+// ScrubStore walks a store that no host has open: first all its rows (A1), then
+// its jobs as Scrub does. It changes nothing; opening a host on the store repairs
+// what a wake-up can repair.
+func ScrubStore(store *storage.Store) (Scrubbed, error) {
+	s := scrubber{store: store}
+	if err := store.Check(); err != nil {
+		return s.seen, err
+	}
+	classes, err := store.Classes()
+	for _, class := range classes {
+		var bad error
+		err = errors.Join(err, store.Objects(class, "", func(o storage.Object) bool {
+			bad = s.examine(context.Background(), o)
+			return bad == nil
+		}), bad)
+	}
+	return s.seen, err
+}
+
+// ScrubEvery scrubs again and again, with the given time between, until ctx ends,
+// and gives tell each walk that found something. It returns the cause of ctx's
+// end, or the error of the store. A caller runs it as a task of its own.
+func ScrubEvery(ctx context.Context, h *object.Host, every time.Duration, o ScrubOptions, tell func(Scrubbed)) error {
+	for {
+		if err := h.Seams().Sleep(ctx, every); err != nil {
+			return err
+		}
+		seen, err := Scrub(ctx, h, o)
+		if len(seen.Findings) > 0 {
+			tell(seen)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// scrubber is one walk.
+type scrubber struct {
+	host    *object.Host // nil: the store is at rest
+	store   *storage.Store
+	options ScrubOptions
+	seen    Scrubbed
+}
+
+// walk examines the objects of a class, page by page.
+func (s *scrubber) walk(ctx context.Context, class string) error {
+	for after := ""; ; {
+		var page []storage.Object
+		err := s.store.Objects(class, after, func(o storage.Object) bool {
+			page = append(page, o)
+			return len(page) < scrubPage
+		})
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, o := range page {
+			if err := s.examine(ctx, o); err != nil {
+				return err
+			}
+		}
+		after = page[len(page)-1].ID.Name
+		if err := s.host.Seams().Sleep(ctx, s.options.Pause); err != nil {
+			return err
+		}
+	}
+}
+
+// examine looks at one object.
+func (s *scrubber) examine(ctx context.Context, o storage.Object) error {
+	s.seen.Objects++
+	f, err := look(s.store, o)
+	if err != nil {
+		return err
+	}
+	promise, problem, orphan := f.contradiction()
+	if promise == "" {
+		return nil
+	}
+	if still, err := s.still(ctx, o, f); !still || err != nil {
+		return err
+	}
+	found := Finding{ID: o.ID, Promise: promise, Problem: problem}
+	if orphan {
+		s.seen.Suspects++
+		if s.host == nil || !s.options.Repair {
+			return nil
+		}
+	}
+	if s.host != nil && s.options.Repair {
+		if found.Repaired, err = s.repair(ctx, o, promise); err != nil {
+			return err
+		}
+	}
+	if !orphan || found.Repaired {
+		s.seen.Findings = append(s.seen.Findings, found)
+	}
+	return nil
+}
+
+// still reports whether a second look finds the same facts.
+func (s *scrubber) still(ctx context.Context, o storage.Object, f facts) (bool, error) {
+	if s.host == nil {
+		return true, nil
+	}
+	if err := s.host.Seams().Sleep(ctx, s.options.Pause); err != nil {
+		return false, err
+	}
+	now, err := s.store.Find(o.ID)
+	if err != nil || now.Number != o.Number {
+		return false, err
+	}
+	again, err := look(s.store, o)
+	return again == f, err
+}
+
+// repair wakes an object, and reports whether that mended it.
+func (s *scrubber) repair(ctx context.Context, o storage.Object, promise string) (bool, error) {
+	if err := any(s.host).(interface {
+		Wake(context.Context, storage.ID) error
+	}).Wake(ctx, o.ID); err != nil {
+		if errors.Is(err, object.ErrStorage) || errors.Is(err, object.ErrShutdown) || context.Cause(ctx) != nil {
+			return false, err
+		}
+		return false, nil // its class is gone, or its constructor fails: the finding stays
+	}
+	f, err := look(s.store, o)
+	left, _, _ := f.contradiction()
+	return left != promise, err
+}

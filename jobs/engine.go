@@ -53,6 +53,7 @@ type Engine struct {
 	marked  bool      // the open-execution mark is stored
 	purged  bool      // the object ends with this turn
 	closing bool      // the host was shutting down when this turn began
+	at      time.Time // when this turn began
 
 	ends ends
 }
@@ -71,6 +72,7 @@ func Attach(ctx context.Context, st *object.State, o Options, p Policy) (*Engine
 // newEngine is an engine that has read what is open and not yet acted on it.
 func newEngine(ctx context.Context, st *object.State, o Options, p Policy) (*Engine, error) {
 	e := &Engine{st: st, o: o.WithDefaults(), p: p, open: make(map[Token]*execution)}
+	e.at = e.present()
 	if err := e.load(ctx); err != nil {
 		return nil, err
 	}
@@ -84,7 +86,7 @@ func newEngine(ctx context.Context, st *object.State, o Options, p Policy) (*Eng
 // Turn is a turn of the object that changes something: it runs fn, begins what
 // is due, and stores mark and alarm for what is open and what remains.
 func (e *Engine) Turn(ctx context.Context, fn func(ctx context.Context) error) error {
-	e.closing = e.st.Closing()
+	e.at, e.closing = e.present(), e.st.Closing()
 	if err := fn(ctx); err != nil {
 		return err
 	}
@@ -92,7 +94,7 @@ func (e *Engine) Turn(ctx context.Context, fn func(ctx context.Context) error) e
 		return nil
 	}
 	if !e.closing { // else what is due stays due until the next open
-		if err := e.p.Due(ctx, e.now()); err != nil {
+		if err := e.p.Due(ctx, e.Now()); err != nil {
 			return err
 		}
 	}
@@ -100,7 +102,7 @@ func (e *Engine) Turn(ctx context.Context, fn func(ctx context.Context) error) e
 		return nil
 	}
 	if p, ok := e.p.(Settler); ok {
-		if err := p.Settle(ctx, e.now()); err != nil {
+		if err := p.Settle(ctx, e.Now()); err != nil {
 			return err
 		}
 	}
@@ -127,7 +129,7 @@ func (e *Engine) Begin(ctx context.Context, s Spec) (Execution, error) {
 	if e.closing {
 		return Execution{}, ErrClosing
 	}
-	now, lease := e.now(), s.Lease
+	now, lease := e.Now(), s.Lease
 	if lease == 0 {
 		lease = e.o.Lease
 	}
@@ -215,7 +217,7 @@ func (e *Engine) Renew(ctx context.Context, t Token, lease time.Duration) (time.
 	if lease == 0 {
 		lease = e.o.Lease
 	}
-	x.Lease = e.now().Add(lease)
+	x.Lease = e.Now().Add(lease)
 	if !x.alive() {
 		e.examine(x)
 	}
@@ -257,7 +259,7 @@ func (e *Engine) conclude(ctx context.Context, x *execution, how ending) error {
 			return err
 		}
 	}
-	out := e.o.decide(x.Run, how, e.now(), e.st.Seams().Rand)
+	out := e.o.decide(x.Run, how, e.Now(), e.st.Seams().Rand)
 	if err := e.forget(ctx, x); err != nil {
 		return err
 	}
@@ -273,13 +275,17 @@ func tooLarge(err error) bool {
 	return errors.Is(err, object.ErrValueTooLarge) || errors.Is(err, object.ErrBatchTooLarge) || errors.Is(err, object.ErrKeyTooLarge)
 }
 
-// now is the time as it is stored: in UTC, without a monotonic part.
-func (e *Engine) now() time.Time { return e.st.Now().Round(0).UTC() }
+// Now is the time at which the present Turn began, as it is stored: in UTC and
+// without a monotonic part. All that a turn does happens at this time.
+func (e *Engine) Now() time.Time { return e.at }
+
+// present is the time as it is stored.
+func (e *Engine) present() time.Time { return e.st.Now().Round(0).UTC() }
 
 // examine finds out what to do about an execution that has no work here.
 func (e *Engine) examine(x *execution) {
 	s := recovery.Snapshot{
-		Now: e.now(), Epoch: e.st.Epoch(),
+		Now: e.Now(), Epoch: e.st.Epoch(),
 		Open: true, OpenEpoch: x.Epoch, Since: x.Began, Recoveries: x.Run.Recoveries,
 		// Only the very opening that cut x off is known to have ended in order.
 		Free: e.st.Activation().Reason == object.Restarted && x.Epoch+1 == e.st.Epoch(),

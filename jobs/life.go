@@ -86,6 +86,9 @@ func (l *Life) Meta() Meta { return l.meta }
 // Engine is the engine of the job's executions.
 func (l *Life) Engine() *Engine { return l.e }
 
+// Now is the time of the present Turn; see Engine.Now.
+func (l *Life) Now() time.Time { return l.e.Now() }
+
 // Turn is a turn of the job that changes something; see Engine.Turn.
 func (l *Life) Turn(ctx context.Context, fn func(ctx context.Context) error) error {
 	return l.e.Turn(ctx, fn)
@@ -98,7 +101,7 @@ func (l *Life) Alarm(ctx context.Context, info object.AlarmInfo) error {
 
 // put stores m and makes it the job's metadata.
 func (l *Life) put(ctx context.Context, m Meta) error {
-	m.UpdatedAt = l.e.now()
+	m.UpdatedAt = l.e.Now()
 	m.Version = l.o.Version
 	m.Attempt, m.RecoveryAttempts = m.Run.Attempt, m.Run.Recoveries
 	if err := l.st.Storage().Put(ctx, MetaKey, m); err != nil {
@@ -179,7 +182,7 @@ func (l *Life) key(run Run) string {
 
 // Ended is the end of an execution; see Policy. All ends go this way.
 func (l *Life) Ended(ctx context.Context, x Execution, out Outcome) error {
-	m := l.meta.ended(x, out, l.e.now())
+	m := l.meta.ended(x, out, l.e.Now())
 	to, reason := l.after(out)
 	if to == Terminated {
 		return l.terminate(ctx, reason)

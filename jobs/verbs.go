@@ -12,7 +12,7 @@ func (l *Life) Create(ctx context.Context) error {
 	}
 	id := l.st.ID()
 	m := Meta{
-		Type: l.o.Type, Name: id.Class, ID: id.Name, Status: Running, CreatedAt: l.e.now(),
+		Type: l.o.Type, Name: id.Class, ID: id.Name, Status: Running, CreatedAt: l.e.Now(),
 		Life: fmt.Sprintf("%x-%08x", l.st.Epoch(), uint32(l.st.Seams().Rand.Uint64())),
 	}
 	if err := l.put(ctx, m); err != nil {
@@ -26,7 +26,7 @@ func (l *Life) Create(ctx context.Context) error {
 // one executes, another follows when it has ended. It returns ErrNotFound, or a
 // MoveError if the job is neither running nor executing.
 func (l *Life) RunNow(ctx context.Context, cause string) error {
-	m, now := l.meta, l.e.now()
+	m, now := l.meta, l.e.Now()
 	switch {
 	case m.Status == None:
 		return l.notFound()

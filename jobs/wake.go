@@ -17,11 +17,11 @@ func (e *Engine) wake(ctx context.Context) error {
 		return err
 	}
 	due := e.next()
-	a := recovery.Check(recovery.Snapshot{Now: e.now(), Due: due, HasAlarm: armed}, e.o.limits())
+	a := recovery.Check(recovery.Snapshot{Now: e.Now(), Due: due, HasAlarm: armed}, e.o.limits())
 	switch {
 	case a.Verb == recovery.Arm:
 		err := e.st.Recovered(ctx, object.Recovery{
-			Cause: string(a.Cause), Age: max(0, e.now().Sub(a.At)), Action: string(a.Verb),
+			Cause: string(a.Cause), Age: max(0, e.Now().Sub(a.At)), Action: string(a.Verb),
 		})
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func (e *Engine) Alarm(ctx context.Context, _ object.AlarmInfo) error {
 
 func (e *Engine) attend(ctx context.Context) error {
 	e.takeLost()
-	now := e.now()
+	now := e.Now()
 	if e.checkAt.IsZero() || e.checkAt.After(now) {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (e *Engine) recover(ctx context.Context, x *execution) error {
 		attempt++
 	}
 	err := e.st.Recovered(ctx, object.Recovery{
-		Cause: string(a.Cause), Age: max(0, e.now().Sub(x.Began)), Attempt: attempt, Action: string(a.Verb),
+		Cause: string(a.Cause), Age: max(0, e.Now().Sub(x.Began)), Attempt: attempt, Action: string(a.Verb),
 	})
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (e *Engine) arm(ctx context.Context) error {
 		return e.st.DeleteAlarm(ctx)
 	case due.IsZero(), armed && at.Equal(due):
 		return nil
-	case e.o.LazyAlarm && armed && at.Before(due) && at.After(e.now()):
+	case e.o.LazyAlarm && armed && at.Before(due) && at.After(e.Now()):
 		return nil
 	}
 	return e.st.SetAlarm(ctx, due)

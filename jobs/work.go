@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"sync"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
@@ -193,7 +195,11 @@ func (e *Engine) takeEnds() []ended {
 
 // loseEnds notes that an end batch failed.
 func (e *Engine) loseEnds(batch []ended, err error) {
-	e.st.Log().Warn("end of executions not stored", "executions", len(batch), "error", err)
+	level := slog.LevelWarn
+	if errors.Is(err, object.ErrReset) || errors.Is(err, object.ErrShutdown) {
+		level = slog.LevelDebug // they were cut off
+	}
+	e.st.Log().Log(context.Background(), level, "end of executions not stored", "executions", len(batch), "error", err)
 	e.ends.mu.Lock()
 	defer e.ends.mu.Unlock()
 	for _, end := range batch {

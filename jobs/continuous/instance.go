@@ -70,7 +70,7 @@ func (in *instance[S]) Prepare(ctx context.Context, run jobs.Run) (jobs.Work, er
 // take moves the cursor over what is due, and reports whether that asks for a
 // run. A run for another cause takes a due occurrence along.
 func (in *instance[S]) take(ctx context.Context) (run bool, err error) {
-	now := in.now()
+	now := in.life.Now()
 	if due := in.Next(); due.IsZero() || due.After(now) {
 		return false, nil
 	}
@@ -80,7 +80,7 @@ func (in *instance[S]) take(ctx context.Context) (run bool, err error) {
 
 // Ended moves the cursor over a run that has ended.
 func (in *instance[S]) Ended(ctx context.Context, _ jobs.Execution, _ jobs.Outcome) error {
-	return in.move(ctx, in.config.Schedule.Ended(in.cursor, in.now()))
+	return in.move(ctx, in.config.Schedule.Ended(in.cursor, in.life.Now()))
 }
 
 // move stores the cursor.
@@ -94,9 +94,6 @@ func (in *instance[S]) move(ctx context.Context, c jobs.Cursor) error {
 	in.cursor = c
 	return nil
 }
-
-// now is the present as it is stored.
-func (in *instance[S]) now() time.Time { return in.st.Now().Round(0).UTC() }
 
 func (in *instance[S]) start(ctx context.Context, state S) (Started, error) {
 	if in.life.Exists() {
@@ -113,7 +110,7 @@ func (in *instance[S]) start(ctx context.Context, state S) (Started, error) {
 		if err := in.life.Create(ctx); err != nil {
 			return err
 		}
-		if err := in.move(ctx, jobs.StartCursor(in.now())); err != nil {
+		if err := in.move(ctx, jobs.StartCursor(in.life.Now())); err != nil {
 			return err
 		}
 		if !in.config.StartLater {
@@ -151,7 +148,7 @@ func (in *instance[S]) trigger(ctx context.Context, _ none) (none, error) {
 		if err := in.life.RunNow(ctx, causeTrigger); err != nil {
 			return err
 		}
-		return in.move(ctx, jobs.StartCursor(in.now()))
+		return in.move(ctx, jobs.StartCursor(in.life.Now()))
 	})
 }
 

@@ -169,13 +169,15 @@ func (j *journey) look(ctx context.Context) (over bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	_, err = j.p.watch.Status(ctx, j.host, theLedger)
+	watch, err := j.p.watch.Status(ctx, j.host, theLedger)
 	switch gone := errors.Is(err, jobs.ErrNotFound); {
 	case gone && !b.Finished.IsZero() && b.Current:
 		return true, nil
 	case gone:
 		_, err = j.p.watch.Start(ctx, j.host, theLedger, 0)
 		return false, err
+	case watch.Meta.Status == jobs.Failed:
+		return false, unlessMoved(j.p.watch.Resume(ctx, j.host, theLedger))
 	case err == nil && s.Pending+s.Running == 0:
 		return false, j.p.hurry(ctx, j.host)
 	}

@@ -17,8 +17,8 @@ import (
 const (
 	// readAttempts is how often a file is read that cannot be.
 	readAttempts = 3
-	// crashesMax is how many kills in its middle a task survives. A task that was
-	// given up for them is tried again by the next run.
+	// crashesMax is how many kills in its middle an execution survives. What was
+	// given up for them is taken up again by the next run.
 	crashesMax = 100
 	// remembered is how long ids and keys are known: longer than a run may lie
 	// unfinished.
@@ -61,13 +61,13 @@ func newProgram(src source, workers int, fail func(error)) *program {
 		MaxEvents: 500,
 		Dedup:     remembered,
 		Retry:     jobs.Retry{MaxAttempts: crashesMax, Backoff: jobs.Exponential(50*time.Millisecond, time.Second)},
-		Execution: jobs.Options{MaxRecoveries: -1},
+		Execution: jobs.Options{MaxRecoveries: crashesMax},
 		Flush:     p.flush,
 	})
 	p.watch = continuous.New(continuous.Config[int]{
 		Name:      "watch",
 		Schedule:  jobs.Every(time.Second),
-		Execution: jobs.Options{MaxRecoveries: -1},
+		Execution: jobs.Options{MaxRecoveries: crashesMax},
 		Run:       p.snapshot,
 	})
 	return p
@@ -115,9 +115,14 @@ func (p *program) flush(ctx context.Context, f *debounce.Flush[change, struct{}]
 
 // hurry takes the next snapshot now.
 func (p *program) hurry(ctx context.Context, from object.Caller) error {
-	err := p.watch.Trigger(ctx, from, theLedger)
+	return unlessMoved(p.watch.Trigger(ctx, from, theLedger))
+}
+
+// unlessMoved drops the error of a call that came too late: the job has gone on,
+// or has ended, since it was looked at.
+func unlessMoved(err error) error {
 	if errors.Is(err, jobs.ErrNotFound) || errors.Is(err, jobs.ErrIllegalMove) {
-		return nil // it has ended meanwhile
+		return nil
 	}
 	return err
 }
@@ -195,13 +200,12 @@ func (p *program) gathered(ctx context.Context, from object.Caller, name string,
 		return false, nil
 	case err != nil || s.Events+s.Flushing == 0:
 		return false, err
-	case !hurry || s.Events == 0:
-		return true, nil
+	case s.Meta.Status == jobs.Failed:
+		err = p.gather.Resume(ctx, from, name)
+	case hurry && s.Events > 0:
+		_, err = p.gather.FlushNow(ctx, from, name)
 	}
-	if _, err := p.gather.FlushNow(ctx, from, name); err != nil && !errors.Is(err, jobs.ErrIllegalMove) {
-		return true, err
-	}
-	return true, nil
+	return true, unlessMoved(err)
 }
 
 // worthAnother reports whether a dead letter should be tried again: its file can

@@ -58,7 +58,6 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
 	t := &test{o: o, dir: dir, program: filepath.Join(dir, "ingest"), rand: rand.New(rand.NewPCG(o.seed, 0))}
 	if t.o.src, err = source(ctx, o.src); err != nil {
 		return err
@@ -70,7 +69,10 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Printf("find and wc: %v in %s\n", t.want, t.o.src)
-	return t.play(ctx)
+	if err := t.play(ctx); err != nil {
+		return fmt.Errorf("%w\nthe store is kept in %s", err, dir)
+	}
+	return os.RemoveAll(dir)
 }
 
 func source(ctx context.Context, dir string) (string, error) {

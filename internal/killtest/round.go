@@ -33,6 +33,9 @@ func (t *test) play(ctx context.Context) error {
 		return err
 	}
 	t.full = time.Since(began)
+	if err := os.RemoveAll(t.store()); err != nil {
+		return err
+	}
 	fmt.Printf("without a kill: the same, in %s\n", t.full.Round(time.Millisecond))
 	for t.kills < t.o.kills {
 		if err := t.round(ctx); err != nil {
@@ -50,7 +53,6 @@ func (t *test) store() string { return filepath.Join(t.dir, fmt.Sprintf("store-%
 func (t *test) round(ctx context.Context) error {
 	t.rounds++
 	store, kills := t.store(), 0
-	defer os.RemoveAll(store)
 	for kills < t.o.each && t.kills < t.o.kills {
 		killed, err := t.kill(ctx, store, t.instant())
 		if err != nil {
@@ -75,7 +77,7 @@ func (t *test) round(ctx context.Context) error {
 	}
 	t.recovered += r.Recovered
 	fmt.Printf("round %d: %d kills, then %v; %d executions, %d cut off\n", t.rounds, kills, r.totals, r.Executions, r.Recovered)
-	return nil
+	return os.RemoveAll(store)
 }
 
 // instant is how long the next run lives. One in four is killed while it starts,
@@ -114,7 +116,7 @@ func (t *test) kill(ctx context.Context, store string, after time.Duration) (kil
 }
 
 // finishTime bounds a run that is not killed.
-const finishTime = 5 * time.Minute
+const finishTime = 2 * time.Minute
 
 // finish runs the program to its end and compares.
 func (t *test) finish(ctx context.Context, store string) (result, error) {

@@ -17,7 +17,7 @@ func BenchmarkPool(b *testing.B) {
 		Work: func(context.Context, *workerpool.Task[int]) (struct{}, error) { return struct{}{}, nil },
 	})
 	h := open(b, b.TempDir(), pool)
-	ctx := context.Background()
+
 	b.ResetTimer()
 	produce(b, 512, b.N, func(i int) error {
 		_, err := pool.Enqueue(ctx, h, i)
@@ -39,7 +39,7 @@ func BenchmarkPoolBacklog(b *testing.B) {
 				Work: func(context.Context, *workerpool.Task[int]) (struct{}, error) { return struct{}{}, nil },
 			})
 			h := open(b, b.TempDir(), pool)
-			ctx := context.Background()
+
 			if err := pool.Pause(ctx, h); err != nil {
 				b.Fatal(err)
 			}

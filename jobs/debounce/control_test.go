@@ -95,6 +95,33 @@ func TestClear(t *testing.T) {
 	})
 }
 
+// Clear leaves a flush alone that waits for its next attempt: it may have had
+// effects. Proves D5.
+func TestClearDuringBackoff(t *testing.T) {
+	exhaust(t, func(s *harness.Sim) {
+		l := newLedger(s, config{Quiet: seconds(2), Retry: jobs.Retry{MaxAttempts: 2, Backoff: jobs.Constant(seconds(60))}})
+		failed := false
+		l.fail = func(*flush) error {
+			if !failed {
+				failed = true
+				return errors.New("not yet")
+			}
+			return nil
+		}
+		l.add("a")
+		s.Advance(seconds(5))
+		l.add("b")
+		l.cleared["b"] = true
+		s.OK(l.retry(func(ctx context.Context, c object.Caller, id string) error {
+			_, err := l.job.Clear(ctx, c, id)
+			return err
+		}))
+		if st := l.status(); st.Events != 0 || st.EventsFlushed == 0 && st.Flushing != 1 {
+			s.Errorf("D5: status %+v after Clear", st)
+		}
+	})
+}
+
 // move makes a move until it is answered; a repeat may find it made.
 func (l *ledger) move(call func(context.Context, object.Caller, string) error) {
 	if err := l.retry(call); err != nil && (l.s.Crashes() == 0 || !errors.Is(err, jobs.ErrIllegalMove) && !errors.Is(err, jobs.ErrNotFound)) {

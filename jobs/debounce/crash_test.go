@@ -128,6 +128,27 @@ func TestRepeatedAdd(t *testing.T) {
 	})
 }
 
+// An id is forgotten after Config.Dedup, also when its event was flushed long ago,
+// and not before. Proves D2.
+func TestDedupTime(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		l := newLedger(s, config{Quiet: seconds(5), Dedup: time.Minute})
+		l.lives = true // the event is flushed twice
+		want := debounce.Ack{Generation: 1, Events: 1}
+		if first := l.add("a"); first != want {
+			s.Errorf("D2: first answer %+v", first)
+		}
+		s.Advance(seconds(50))
+		if again := l.add("a"); again != want {
+			s.Errorf("D2: answer %+v within the time", again)
+		}
+		s.Advance(seconds(15))
+		if fresh := l.add("a"); fresh != (debounce.Ack{Generation: 2, Events: 1}) {
+			s.Errorf("D2: answer %+v after the time", fresh)
+		}
+	}, checks()...)
+}
+
 // An event without an id happens once if it was acknowledged, and otherwise once
 // or not at all.
 func TestAddWithoutID(t *testing.T) {
@@ -140,7 +161,8 @@ func TestAddWithoutID(t *testing.T) {
 }
 
 // Proves D3: a flush that fails is repeated with the same events and reason, and
-// events that come meanwhile go to the next. Case 10 (the reason), case 11.
+// events that come meanwhile go to the next. Its attempts are numbered alike in
+// Flush and in the events (see checkEvents). Case 4. Case 10. Case 11.
 func TestRetriedFlush(t *testing.T) {
 	exhaustPairs(t, func(s *harness.Sim) {
 		l := newLedger(s, config{
@@ -275,7 +297,7 @@ func TestFlushIntoAnotherObject(t *testing.T) {
 }
 
 // Proves J4: an event that is refused leaves nothing behind, and the id is free.
-// Case 1, case 12.
+// The first call of Reduce gets no state. Proves D5. Case 1. Case 12.
 func TestRefusedFirstEvent(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), Reduce: func(ids []string, exists bool, e event) ([]string, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -172,6 +173,35 @@ func TestChangedDefinition(t *testing.T) {
 		t.Errorf("add with another definition: %v", err)
 	}
 	if st, err := keeping.Status(ctx, h, name); err != nil || st.Events != 1 {
+		t.Errorf("status %+v, %v", st, err)
+	}
+}
+
+// A flush that takes too long is told so by its context, and has failed.
+func TestTimeout(t *testing.T) {
+	job := debounce.New(config{
+		Name: "hooks", Quiet: time.Hour, MaxEvents: 1, Timeout: time.Millisecond,
+		Flush: func(ctx context.Context, _ *flush) error {
+			<-ctx.Done()
+			return ctx.Err()
+		},
+	})
+	ctx := context.Background()
+	h := open(t, t.TempDir(), job)
+	defer shut(t, h)
+	if _, err := job.Add(ctx, h, name, event{ID: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range h.Watch(ctx, job.ID(name), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == jobs.EventFailed {
+			break
+		}
+	}
+	st, err := job.Status(ctx, h, name)
+	if err != nil || st.Meta.Status != jobs.Failed || st.Flushing != 1 || !strings.Contains(st.Meta.LastError, jobs.ErrTimeout.Error()) {
 		t.Errorf("status %+v, %v", st, err)
 	}
 }

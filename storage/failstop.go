@@ -2,11 +2,11 @@ package storage
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync/atomic"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -42,10 +42,12 @@ type failStopFS struct {
 	vfs.FS
 	end  *ending
 	void vfs.FS // files made after the end
+
+	lastRead atomic.Pointer[string] // the file opened last for reading
 }
 
 func newFailStopFS(fsys vfs.FS, end *ending) *failStopFS {
-	return &failStopFS{fsys, end, vfs.NewMem()}
+	return &failStopFS{FS: fsys, end: end, void: vfs.NewMem()}
 }
 
 // isTable tells files whose loss Pebble can live with from the others.
@@ -96,7 +98,19 @@ func (fsys *failStopFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, err
 	if fsys.inVoid(name) {
 		return fsys.void.Open(name, opts...)
 	}
+	fsys.lastRead.Store(&name)
 	return fsys.FS.Open(name, opts...)
+}
+
+// blame adds to an error of reading the name of the file that was read last, if
+// the error does not name one: Pebble reads its log, manifest and options one
+// after the other, and does not say which of them is damaged.
+func (fsys *failStopFS) blame(err error) error {
+	name := fsys.lastRead.Load()
+	if name == nil || strings.Contains(err.Error(), fsys.PathBase(*name)) {
+		return err
+	}
+	return fmt.Errorf("%w (the last file read was %s)", err, *name)
 }
 
 func (fsys *failStopFS) Stat(name string) (vfs.FileInfo, error) {
@@ -196,28 +210,4 @@ func (f *failStopFile) Close() error {
 	err := f.File.Close()
 	f.do(func() error { return err })
 	return nil
-}
-
-// backgroundTries is how often in a row Pebble's background work may fail before
-// the engine ends. Pebble tries again without a pause; a disk that refuses so
-// many times in so short a time will not come back by itself, and writers would
-// wait for it.
-const backgroundTries = 16
-
-// background counts failed flushes and compactions.
-func (l *pebbleLog) background(err error) {
-	l.Errorf("background: %v", err)
-	if l.failedTries.Add(1) >= backgroundTries {
-		l.end.fail(wrapPebble("work in the background", err))
-	}
-}
-
-func (l *pebbleLog) flushed(info pebble.FlushInfo) { l.worked(info.Err) }
-
-func (l *pebbleLog) compacted(info pebble.CompactionInfo) { l.worked(info.Err) }
-
-func (l *pebbleLog) worked(err error) {
-	if err == nil {
-		l.failedTries.Store(0)
-	}
 }

@@ -46,7 +46,7 @@ func readFormat(o Options) (format, error) {
 			return format{}, fmt.Errorf("%w: %s: %v", ErrFormat, path, err)
 		case version != FormatVersion:
 			return format{}, fmt.Errorf("%w: %s has format version %d, this program reads version %d: use the program that wrote it, or another directory",
-				ErrFormat, o.Dir, version, FormatVersion)
+				ErrFormat, path, version, FormatVersion)
 		case o.Shards != 0 && o.Shards != shards:
 			return format{}, fmt.Errorf("%w: %s was made with %d shards, not %d: the number cannot change", ErrFormat, o.Dir, shards, o.Shards)
 		}

@@ -1,13 +1,9 @@
 package storage
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime"
-	"strings"
-	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -70,12 +66,12 @@ func OpenPebble(dir string, o PebbleOptions) (Engine, error) {
 func openPebble(dir string, o PebbleOptions) (e *pebbleEngine, err error) {
 	log := &pebbleLog{log: o.Log}
 	defer log.recoverFatal(&err)
-	o.FS = newFailStopFS(o.FS, &log.end)
+	fsys := newFailStopFS(o.FS, &log.end)
+	o.FS = fsys
 	db, err := pebble.Open(dir, pebbleOptions(o, log))
 	if err != nil {
-		return nil, wrapPebble("open "+dir, err)
+		return nil, fsys.blame(wrapPebble("open "+dir, err))
 	}
-	log.opened.Store(true)
 	e = &pebbleEngine{db, log}
 	if err := log.failed(); err != nil {
 		_ = e.Close() // returns the same error
@@ -101,6 +97,7 @@ func pebbleOptions(o PebbleOptions, log *pebbleLog) *pebble.Options {
 			BackgroundError: log.background,
 			FlushEnd:        log.flushed,
 			CompactionEnd:   log.compacted,
+			DataCorruption:  log.corrupt,
 		},
 	}
 	if o.NoCompactions {
@@ -121,23 +118,25 @@ func cmpOr[T ~int | ~int64](v, otherwise T) T {
 	return v
 }
 
-func (e *pebbleEngine) Get(key []byte) ([]byte, io.Closer, error) {
-	v, c, err := e.db.Get(key)
+func (e *pebbleEngine) Get(key []byte) (value []byte, closer io.Closer, err error) {
+	defer e.log.recoverFatal(&err)
+	value, closer, err = e.db.Get(key)
 	if err == pebble.ErrNotFound {
 		return nil, nil, ErrNotFound
 	}
 	if err != nil {
-		return nil, nil, wrapPebble("read", err)
+		return nil, nil, e.log.readError(err)
 	}
-	return v, c, nil
+	return value, closer, nil
 }
 
-func (e *pebbleEngine) NewIter(lower, upper []byte) (Iterator, error) {
+func (e *pebbleEngine) NewIter(lower, upper []byte) (_ Iterator, err error) {
+	defer e.log.recoverFatal(&err)
 	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return nil, wrapPebble("read", err)
+		return nil, e.log.readError(err)
 	}
-	return pebbleIter{it}, nil
+	return &pebbleIter{Iterator: it, log: e.log}, nil
 }
 
 func (e *pebbleEngine) Apply(repr []byte) (err error) {
@@ -172,9 +171,10 @@ func (e *pebbleEngine) Sync() (err error) {
 	return e.log.failed()
 }
 
-func (e *pebbleEngine) Usage(lower, upper []byte) (uint64, error) {
-	n, err := e.db.EstimateDiskUsage(lower, upper)
-	return n, wrapPebble("estimate size", err)
+func (e *pebbleEngine) Usage(lower, upper []byte) (sizeBytes uint64, err error) {
+	defer e.log.recoverFatal(&err)
+	sizeBytes, err = e.db.EstimateDiskUsage(lower, upper)
+	return sizeBytes, wrapPebble("estimate size", err)
 }
 
 // Close flushes before it closes, so that the next open replays no log. After
@@ -200,82 +200,3 @@ func (e *pebbleEngine) Close() (err error) {
 
 // DB is the database itself, for benchmarks and for tests of this package.
 func (e *pebbleEngine) DB() *pebble.DB { return e.db }
-
-// pebbleIter translates the errors of an iterator.
-type pebbleIter struct{ *pebble.Iterator }
-
-func (it pebbleIter) Error() error { return wrapPebble("read", it.Iterator.Error()) }
-func (it pebbleIter) Close() error { return wrapPebble("read", it.Iterator.Close()) }
-func (it pebbleIter) ValueAndErr() ([]byte, error) {
-	v, err := it.Iterator.ValueAndErr()
-	return v, wrapPebble("read", err)
-}
-
-// wrapPebble names what was done, and marks damage of the files, which the
-// standard errors.Is does not find in Pebble's errors.
-func wrapPebble(doing string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case pebble.IsCorruptionError(err):
-		return fmt.Errorf("%w: %s: %w", ErrCorrupt, doing, err)
-	default:
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-}
-
-// pebbleLog is Pebble's logger and what it told last. Pebble calls Fatalf where
-// it cannot go on, and would answer with success for what never became durable
-// if Fatalf returned.
-type pebbleLog struct {
-	log         *slog.Logger
-	end         ending
-	opened      atomic.Bool
-	panicked    atomic.Bool   // Pebble stopped in the middle of its work
-	failedTries atomic.Uint64 // background work that failed since any succeeded
-}
-
-// fatalLog is what Pebble said last.
-type fatalLog struct{ text string }
-
-func (f *fatalLog) Error() string { return f.text }
-
-func (l *pebbleLog) failed() error { return l.end.err() }
-
-func (l *pebbleLog) Infof(string, ...any) {}
-
-func (l *pebbleLog) Errorf(format string, args ...any) {
-	if l.log != nil {
-		l.log.Error("pebble: " + fmt.Sprintf(format, args...))
-	}
-}
-
-// Fatalf ends the engine first, and never returns. On the goroutine of a caller
-// it panics, to be turned into an error by recoverFatal; a goroutine of Pebble's
-// own ends.
-func (l *pebbleLog) Fatalf(format string, args ...any) {
-	f := &fatalLog{fmt.Sprintf(format, args...)}
-	l.panicked.Store(true)
-	l.end.fail(f)
-	l.Errorf("%s", f.text)
-	if !l.opened.Load() || strings.HasPrefix(format, "pebble: fatal commit error") {
-		panic(f)
-	}
-	runtime.Goexit()
-}
-
-// recoverFatal turns the panic of Fatalf, or Pebble's own with an error, into an
-// error.
-func (l *pebbleLog) recoverFatal(err *error) {
-	r := recover()
-	if r == nil {
-		return
-	}
-	e, ok := r.(error)
-	if !ok || errors.As(e, new(runtime.Error)) {
-		panic(r)
-	}
-	l.panicked.Store(true)
-	l.end.fail(e)
-	*err = l.failed()
-}

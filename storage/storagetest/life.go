@@ -34,7 +34,7 @@ func (s *subject) after(acked, issued int64) *subject {
 }
 
 func newSubject(open Opener, seed uint64, commits int) *subject {
-	return &subject{open: open, work: newWorkload(seed, commits), ackEvery: 1 + int(seed%4)}
+	return &subject{open: open, work: newWorkload(seed, commits, false), ackEvery: 1 + int(seed%4)}
 }
 
 // live opens the store, makes the commits up to number to, and ends with end, or

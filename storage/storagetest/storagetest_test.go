@@ -49,3 +49,13 @@ func TestErrors(t *testing.T) {
 	}
 	t.Logf("fs_errors=%d died=%d", sum.Points, sum.Died)
 }
+
+// Damage of any file is an error that names the file, or does no harm; the
+// newest block of the log is the one exception. Proves S9.
+func TestDamage(t *testing.T) {
+	var sum Figures
+	for seed := range uint64(*scale) {
+		sum.add(Damage(t, openSmall, Options{Seed: seed, Points: 2000}))
+	}
+	t.Logf("bit_flips=%d refused=%d lost=%d", sum.Points, sum.Refused, sum.Lost)
+}

@@ -22,11 +22,12 @@ const never = 1 << 60
 // is made upon the state n-1.
 type workload struct {
 	seed   uint64
+	small  bool   // no value is larger than a few kilobytes
 	states []rows // states[n] is what the store holds after commit n
 }
 
-func newWorkload(seed uint64, commits int) *workload {
-	w := &workload{seed: seed, states: []rows{{}}}
+func newWorkload(seed uint64, commits int, small bool) *workload {
+	w := &workload{seed: seed, small: small, states: []rows{{}}}
 	nobody := func(id storage.ID) storage.Object { return storage.Object{ID: id, Number: 1} }
 	for n := 1; n <= commits; n++ {
 		d := draft{rows: maps.Clone(w.states[n-1]), objects: nobody}
@@ -64,10 +65,13 @@ func (w *workload) fill(d *draft, n int) {
 // size is small mostly, and sometimes larger than a block of the log (32 KiB) or
 // half a small memtable.
 func (w *workload) size(n int) int {
-	switch splitmix(w.seed+uint64(n)) % 16 {
-	case 0:
+	dice := splitmix(w.seed+uint64(n)) % 16
+	switch {
+	case w.small && dice < 5:
+		return 2 << 10
+	case dice == 0:
 		return 40 << 10
-	case 1, 2, 3, 4:
+	case dice < 5:
 		return 9 << 10
 	default:
 		return 300

@@ -111,10 +111,13 @@ func (a *activation) constructorFailed(t *turn, cause error) error {
 
 // locate reads where the object is and why this activation begins.
 func (a *activation) locate() error {
+	store := a.hosted.host.store
 	if a.located {
+		if a.instance == nil && a.object.Number != 0 && a.object.Epoch == store.Epoch() {
+			a.reason = Activation{Reason: Evicted} // constructed again after a reset
+		}
 		return nil
 	}
-	store := a.hosted.host.store
 	o, err := store.Find(a.id)
 	if err != nil {
 		return err

@@ -119,13 +119,34 @@ func (h *Host) recoverOpen() error {
 	return nil
 }
 
-// wake activates an object by an empty turn.
+// Wake takes an object out of memory, if it is idle there, and activates it by an
+// empty turn, so that its constructor looks at what is stored. It returns the
+// constructor's error, and returns when what it wrote is durable.
+func (h *Host) Wake(ctx context.Context, id storage.ID) error {
+	c, err := h.runnable(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := h.life.enter(false); err != nil {
+		return named(id, err)
+	}
+	defer h.life.leave()
+	if a, ok := c.live.Load(id.Name); ok {
+		a.evict()
+	}
+	return h.outside(ctx, c, wakeUp(id))
+}
+
+func wakeUp(id storage.ID) *Request {
+	return &Request{id: id, exempt: true, op: funcOp(func(context.Context, *activation) error { return nil })}
+}
+
+// wake activates an object that was left with an open execution.
 func (h *Host) wake(id storage.ID) {
 	if h.seams.Probe != nil {
 		h.seams.At("wake", id.String())
 	}
-	r := &Request{id: id, exempt: true, op: funcOp(func(context.Context, *activation) error { return nil })}
-	if err := h.hosted[id.Class].deliver(context.Background(), r); err != nil {
+	if err := h.hosted[id.Class].deliver(context.Background(), wakeUp(id)); err != nil {
 		h.options.Logger.Error("recovery: object does not activate", "class", id.Class, "object", id.Name, "error", err)
 	}
 }

@@ -305,6 +305,23 @@ func TestActivationReasons(t *testing.T) {
 	})
 }
 
+// Proves O5: a reset activation is not fresh, and Wake constructs again.
+func TestReasonAfterReset(t *testing.T) {
+	f := newFixture(t).open()
+	defer f.close()
+	reason := func(th *thing, _ context.Context) (any, error) { return th.st.Activation().Reason, nil }
+	f.must("a", put("k", "v"))
+	f.call("a", func(*thing, context.Context) (any, error) { panic("reset") })
+	if got := f.must("a", reason); got != object.Evicted {
+		t.Errorf("after a reset: %v", got)
+	}
+	runs := 0
+	f.handleConstruct(func(context.Context, *thing) error { runs++; return nil })
+	if err := f.host.Wake(context.Background(), f.id("a")); err != nil || runs != 1 {
+		t.Errorf("Wake ran %d constructors: %v", runs, err)
+	}
+}
+
 // Proves O6.
 func TestTurnIsOneCommit(t *testing.T) {
 	f := newFixture(t).open()

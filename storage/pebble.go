@@ -14,7 +14,8 @@ import (
 type PebbleOptions struct {
 	// FS is the file system. Default: the operating system's.
 	FS vfs.FS
-	// CacheBytes is the size of the block cache. Default: 64 MiB.
+	// CacheBytes is the size of the block cache, of which Pebble takes the bytes
+	// of its memtables. Default: 256 MiB.
 	CacheBytes int64
 	// MemTableBytes is the size a memtable may reach. A larger one stalls
 	// writers less and takes longer to replay after a crash. Default: 64 MiB.
@@ -85,7 +86,7 @@ func pebbleOptions(o PebbleOptions, log *pebbleLog) *pebble.Options {
 		FS:           o.FS,
 		Lock:         o.Lock,
 		Logger:       log,
-		CacheSize:    cmpOr(o.CacheBytes, 64<<20),
+		CacheSize:    cmpOr(o.CacheBytes, 256<<20),
 		MemTableSize: uint64(cmpOr(o.MemTableBytes, 64<<20)),
 		// The newest format carries checksums that name damage in the log.
 		FormatMajorVersion: pebble.FormatNewest,

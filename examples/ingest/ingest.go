@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/seam"
 )
 
 const (
@@ -20,6 +21,9 @@ const (
 	lookEvery = 100 * time.Millisecond
 )
 
+// probe is told of each point where a crash can matter. Tests die at some.
+var probe seam.Probe
+
 // errInterrupted is returned after Ctrl-C, when everything has been told.
 var errInterrupted = errors.New("interrupted")
 
@@ -29,16 +33,21 @@ func ingest(signalled context.Context, s settings, stdout, stderr io.Writer) err
 	if err != nil {
 		return errors.New(explain(err, s))
 	}
-	fmt.Fprintf(stderr, "Source: %s\nStore:  %s\n", src.root, s.data)
 	ctx, cancel := context.WithCancelCause(signalled)
 	defer cancel(nil)
 	p := newProgram(src, s.workers, cancel)
-	host, err := object.Open(object.Options{Dir: s.data, Logger: slog.New(slog.DiscardHandler)}, p.definitions()...)
+	host, err := object.Open(object.Options{
+		Dir: s.data, Logger: slog.New(slog.DiscardHandler), Seams: seam.Seams{Probe: probe},
+	}, p.definitions()...)
 	if err != nil {
 		return errors.New(explain(err, s))
 	}
+	fmt.Fprintf(stderr, "Source: %s\nStore:  %s\n", src.root, s.data)
 	j := &journey{p: p, host: host, settings: s, meter: newMeter(stderr)}
 	r, err := j.run(ctx)
+	if err != nil {
+		err = j.cause(ctx, err)
+	}
 	j.meter.end()
 	late, stop := context.WithTimeout(context.Background(), shutdownTime)
 	defer stop()
@@ -48,7 +57,7 @@ func ingest(signalled context.Context, s settings, stdout, stderr io.Writer) err
 		fmt.Fprintf(stderr, "Stopped%s. The same command goes on from here.\n", j.meter.how())
 		return errInterrupted
 	case err != nil:
-		return errors.New(explain(j.cause(ctx, err), s))
+		return errors.New(explain(err, s))
 	case closed != nil:
 		return errors.New(explain(closed, s))
 	}

@@ -33,8 +33,9 @@ type task struct {
 // program is the definitions that a host is opened with, and what they need
 // beside the store.
 type program struct {
-	source source
-	fail   func(error) // ends the whole program: what went wrong will not pass by itself
+	source  source
+	measure func(path string) (*measure, stamp, error)
+	fail    func(error) // ends the whole program: what went wrong will not pass by itself
 
 	readers *workerpool.Pool[task, struct{}]
 	gather  *debounce.Job[change, struct{}]
@@ -42,7 +43,7 @@ type program struct {
 }
 
 func newProgram(src source, workers int, fail func(error)) *program {
-	p := &program{source: src, fail: fail}
+	p := &program{source: src, measure: measureFile, fail: fail}
 	p.readers = workerpool.New(workerpool.Config[task, struct{}]{
 		Name:        "readers",
 		Concurrency: workers,
@@ -87,7 +88,7 @@ func (e *unreadable) Unwrap() error { return e.err }
 // has one change for what was read, and the change's id is added once.
 func (p *program) index(ctx context.Context, t *workerpool.Task[task]) (struct{}, error) {
 	path := t.In.Path
-	m, s, err := measureFile(p.source.file(path))
+	m, s, err := p.measure(p.source.file(path))
 	if err != nil {
 		if t.Attempt >= readAttempts {
 			err = &unreadable{err}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// tree makes n files in several packages and returns what they are in all.
+func tree(t *testing.T, dir string, n int) sums {
+	t.Helper()
+	var all sums
+	for i := range n {
+		text := fmt.Sprintf("package p%d\n\nimport \"fmt\"\n%s", i, strings.Repeat("// more\n", i%7))
+		write(t, dir, fmt.Sprintf("p%d/sub%d/f%d.go", i%5, i%3, i), text)
+		all.plus(sums{Files: 1, Bytes: int64(len(text)), Lines: int64(strings.Count(text, "\n"))})
+	}
+	return all
+}
+
+// outcome is what one run of the program came to.
+type outcome struct {
+	report
+	code           int
+	stdout, stderr string
+}
+
+func outcomeOf(t *testing.T, code int, stdout, stderr string) outcome {
+	t.Helper()
+	o := outcome{code: code, stdout: stdout, stderr: stderr}
+	all := strings.Split(strings.TrimSpace(stdout), "\n")
+	if code == 0 {
+		if err := json.Unmarshal([]byte(all[len(all)-1]), &o.report); err != nil {
+			t.Fatalf("the last line is not JSON: %v\n%s", err, stdout)
+		}
+	}
+	return o
+}
+
+// ingestOnce runs the program in this process.
+func ingestOnce(t *testing.T, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	code := run(append(args, "-json"), &stdout, &stderr)
+	return outcomeOf(t, code, stdout.String(), stderr.String())
+}
+
+// wantSums fails unless a run ended well with the given totals.
+func wantSums(t *testing.T, o outcome, want sums) {
+	t.Helper()
+	if o.code != 0 || o.sums != want {
+		t.Fatalf("exit code %d, totals %+v, want %+v\n%s%s", o.code, o.sums, want, o.stdout, o.stderr)
+	}
+}
+
+func TestRunsToTheEndAndFollowsChanges(t *testing.T) {
+	src, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
+	want := tree(t, src, 60)
+	first := ingestOnce(t, "-src", src, "-data", data)
+	wantSums(t, first, want)
+	if first.Packages != 5 || first.Imported != 1 || first.Executions != 60 || first.Dead+int(first.Recovered) != 0 {
+		t.Errorf("the report is %+v", first.report)
+	}
+
+	again := ingestOnce(t, "-src", src, "-data", data)
+	wantSums(t, again, want)
+	if again.Executions != 60 || !strings.Contains(again.stderr, "Nothing has changed") {
+		t.Errorf("on a finished store: %d executions, %s", again.Executions, again.stderr)
+	}
+
+	// One file shrinks, one comes, and one goes.
+	write(t, src, "p0/sub0/f0.go", "package p0\n")
+	write(t, src, "p9/new.go", "package p9\n\nimport \"os\"\n")
+	if err := os.Remove(filepath.Join(src, "p1/sub1/f1.go")); err != nil {
+		t.Fatal(err)
+	}
+	want.plus(sums{Bytes: 11 - 25, Lines: 1 - 3})
+	want.plus(sums{Files: 1, Bytes: 24, Lines: 3})
+	want.plus(sums{Files: -1, Bytes: -33, Lines: -4})
+	changed := ingestOnce(t, "-src", src, "-data", data)
+	wantSums(t, changed, want)
+	if changed.Executions != 63 || changed.Packages != 6 || changed.Imported != 2 {
+		t.Errorf("after changes the report is %+v", changed.report)
+	}
+
+	fresh := ingestOnce(t, "-src", src, "-data", data, "-fresh")
+	wantSums(t, fresh, want)
+	if fresh.Executions != 60 || fresh.Openings != 1 {
+		t.Errorf("with -fresh the report is %+v", fresh.report)
+	}
+}
+
+func TestAnEmptySourceHasNothing(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "store")
+	src := t.TempDir()
+	wantSums(t, ingestOnce(t, "-src", src, "-data", data), sums{})
+	wantSums(t, ingestOnce(t, "-src", src, "-data", data), sums{})
+}
+
+// A file that stays unreadable is a dead letter, is not counted, and is tried
+// again when it can be read.
+func TestUnreadableFileIsADeadLetter(t *testing.T) {
+	src, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
+	want := tree(t, src, 10)
+	var mu sync.Mutex
+	reads := 0
+	broken := func(path string) (*measure, stamp, error) {
+		if !strings.HasSuffix(path, "f3.go") {
+			return measureFile(path)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		reads++
+		return nil, stamp{}, &fs.PathError{Op: "read", Path: path, Err: errors.New("input/output error")}
+	}
+	r := travel(t, src, data, broken)
+	if r.Files != 9 || r.Dead != 1 || reads != readAttempts || r.letters[0].path != "p3/sub0/f3.go" ||
+		!strings.Contains(r.letters[0].why, "input/output error") {
+		t.Errorf("after %d reads the report is %+v, %+v", reads, r, r.letters)
+	}
+	if r = travel(t, src, data, measureFile); r.sums != want || r.Dead != 0 {
+		t.Errorf("when it can be read the report is %+v", r)
+	}
+}
+
+// travel does what ingest does, with another way to read files.
+func travel(t *testing.T, src, data string, measure func(string) (*measure, stamp, error)) report {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	from, err := openSource(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProgram(from, 4, func(err error) { t.Error(err) })
+	p.measure = measure
+	host, err := object.Open(object.Options{Dir: data, Logger: slog.New(slog.DiscardHandler)}, p.definitions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &journey{p: p, host: host, meter: newMeter(new(strings.Builder))}
+	r, err := j.run(ctx)
+	if err := errors.Join(err, host.Shutdown(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Each bad input gives one line that says what to do, exit code 1, and leaves the
+// store as it is.
+func TestBadInput(t *testing.T) {
+	src, dir := t.TempDir(), t.TempDir()
+	want := tree(t, src, 3)
+	good := filepath.Join(dir, "good")
+	wantSums(t, ingestOnce(t, "-src", src, "-data", good), want)
+	write(t, dir, "file", "")
+	write(t, dir, "other/letter.txt", "")
+	write(t, dir, "newer/HOLDFAST", "holdfast store\nformat 999\n")
+	held, err := storage.Open(storage.Options{Dir: filepath.Join(dir, "held")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	for _, c := range []struct{ src, data, want string }{
+		{filepath.Join(src, "absent"), good, "does not exist: name a directory with -src"},
+		{filepath.Join(dir, "file"), good, "is a file: name a directory with -src"},
+		{src, filepath.Join(dir, "file"), "name a directory"},
+		{src, filepath.Join(dir, "other"), "name an empty directory"},
+		{src, filepath.Join(dir, "newer"), "has format version 999"},
+		{src, filepath.Join(dir, "held"), "stop it, or use another directory"},
+		{dir, good, "begin anew with -fresh"},
+	} {
+		o := ingestOnce(t, "-src", c.src, "-data", c.data)
+		line := o.stderr[strings.Index(o.stderr, "ingest: "):]
+		if o.code != exitError || o.stdout != "" || !strings.Contains(line, c.want) || strings.Count(line, "\n") != 1 {
+			t.Errorf("-src %s -data %s: exit code %d, %q", c.src, c.data, o.code, o.stderr)
+		}
+	}
+	wantSums(t, ingestOnce(t, "-src", src, "-data", good), want)
+}

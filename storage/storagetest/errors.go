@@ -19,9 +19,13 @@ type fault struct {
 	op      int
 	err     error
 	forever bool // not only op, but all after it
+	kill    bool // the process, instead of the error
 }
 
 func (f fault) String() string {
+	if f.kill {
+		return fmt.Sprintf("kill at operation %d", f.op)
+	}
 	if f.forever {
 		return fmt.Sprintf("%v from operation %d on", f.err, f.op)
 	}

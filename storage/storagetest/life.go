@@ -15,11 +15,14 @@ import (
 // another; issued and acked may be read meanwhile.
 type subject struct {
 	open     Opener
+	dir      string
 	work     *workload
 	ackEvery int          // how many commits go by between two waits
 	issued   atomic.Int64 // the last commit that was begun
 	acked    atomic.Int64 // the last commit that was reported durable
 
+	// told, if set, is called with each commit that is begun or durable.
+	told func(what string, n int)
 	// onError is called with the error of a use, and returns it or a worse one.
 	onError func(*storage.Store, error) error
 }
@@ -27,20 +30,20 @@ type subject struct {
 // after is a subject for a check of what s left: with counters of its own, which
 // begin where a crash found them.
 func (s *subject) after(acked, issued int64) *subject {
-	next := &subject{open: s.open, work: s.work, ackEvery: s.ackEvery}
+	next := &subject{open: s.open, dir: s.dir, work: s.work, ackEvery: s.ackEvery}
 	next.acked.Store(acked)
 	next.issued.Store(issued)
 	return next
 }
 
 func newSubject(open Opener, seed uint64, commits int) *subject {
-	return &subject{open: open, work: newWorkload(seed, commits, false), ackEvery: 1 + int(seed%4)}
+	return &subject{open: open, dir: dir, work: newWorkload(seed, commits, false), ackEvery: 1 + int(seed%4)}
 }
 
 // live opens the store, makes the commits up to number to, and ends with end, or
 // with Abandon after an error.
 func (s *subject) live(fsys vfs.FS, to int, end func(*storage.Store) error) error {
-	st, err := s.open(fsys, dir)
+	st, err := s.open(fsys, s.dir)
 	if err != nil {
 		return fmt.Errorf("open: %w", err)
 	}
@@ -65,7 +68,7 @@ func (s *subject) commits(st *storage.Store, to int) error {
 		return err
 	}
 	for n++; n <= to; n++ {
-		s.issued.Store(max(s.issued.Load(), int64(n)))
+		s.tell(&s.issued, "begun", n)
 		ticket, err := s.commit(st, n)
 		if err != nil {
 			return fmt.Errorf("commit %d: %w", n, err)
@@ -76,9 +79,16 @@ func (s *subject) commits(st *storage.Store, to int) error {
 		if err := st.WaitDurable(ticket); err != nil {
 			return fmt.Errorf("wait for %d: %w", n, err)
 		}
-		s.acked.Store(max(s.acked.Load(), int64(n)))
+		s.tell(&s.acked, "durable", n)
 	}
 	return nil
+}
+
+func (s *subject) tell(last *atomic.Int64, what string, n int) {
+	last.Store(max(last.Load(), int64(n)))
+	if s.told != nil {
+		s.told(what, n)
+	}
 }
 
 // commit makes commit n upon the state n-1.
@@ -126,7 +136,7 @@ func (s *subject) verify(fsys vfs.FS) error {
 		return nil
 	}
 	for _, use := range []func(*storage.Store) error{work, again} {
-		st, err := s.open(fsys, dir)
+		st, err := s.open(fsys, s.dir)
 		if err != nil {
 			return fmt.Errorf("open: %w", err)
 		}

@@ -2,6 +2,8 @@ package storagetest
 
 import (
 	"flag"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -38,6 +40,48 @@ func TestCrash(t *testing.T) {
 	t.Logf("fs_crash_points=%d nested=%d", sum.Points, sum.Nested)
 }
 
+// The making of a store may be cut off at each operation.
+func TestCrashInCreation(t *testing.T) {
+	f := Crash(t, openSmall, Options{Commits: 3, Points: 1 << 20})
+	t.Logf("fs_crash_points=%d nested=%d", f.Points, f.Nested)
+}
+
+// A store whose log is not synced does not pass.
+func TestCrashFindsAMissingSync(t *testing.T) {
+	found := &failures{TB: t}
+	Crash(found, func(fsys vfs.FS, dir string) (*storage.Store, error) {
+		return openSmall(lazyFS{fsys}, dir)
+	}, Options{Commits: 9, Points: 300})
+	if found.count.Load() == 0 {
+		t.Error("a log that is never synced passes")
+	}
+}
+
+// failures counts errors instead of reporting them.
+type failures struct {
+	testing.TB
+	count atomic.Int64
+}
+
+func (f *failures) Errorf(string, ...any) { f.count.Add(1) }
+
+// lazyFS does not sync logs.
+type lazyFS struct{ vfs.FS }
+
+func (l lazyFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := l.FS.Create(name, c)
+	if err == nil && strings.HasSuffix(name, ".log") {
+		f = lazyFile{f}
+	}
+	return f, err
+}
+
+type lazyFile struct{ vfs.File }
+
+func (lazyFile) Sync() error                { return nil }
+func (lazyFile) SyncData() error            { return nil }
+func (lazyFile) SyncTo(int64) (bool, error) { return false, nil }
+
 // No failed operation on files makes the store acknowledge what is not durable,
 // go on after it, or hang. Proves S9 and O13's storage side.
 func TestErrors(t *testing.T) {
@@ -58,4 +102,11 @@ func TestDamage(t *testing.T) {
 		sum.add(Damage(t, openSmall, Options{Seed: seed, Points: 2000}))
 	}
 	t.Logf("bit_flips=%d refused=%d lost=%d", sum.Points, sum.Refused, sum.Lost)
+}
+
+// The same on a real disk, in processes that may be killed. Proves S9 and O13's
+// storage side where the process does not survive.
+func TestErrorsInChild(t *testing.T) {
+	f := ErrorsInChild(t, openSmall, Options{Commits: 20, Points: 30 * *scale})
+	t.Logf("fs_errors_child=%d died=%d", f.Points, f.Died)
 }

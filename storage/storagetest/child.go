@@ -1,0 +1,124 @@
+package storagetest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// The variables by which a child process learns its directory and its fault.
+const (
+	childDir   = "HOLDFAST_STORAGETEST_DIR"
+	childFault = "HOLDFAST_STORAGETEST_FAULT"
+)
+
+// ErrorsInChild lets operations fail, and kills the process before them, on the
+// disk of this machine, each in a process of its own. A process whose store does
+// not outlive the error must end with a code other than 0, in whatever way; the
+// next one finds every commit that it reported as durable.
+//
+// The test that calls it runs once more in each child, so it must do nothing else.
+func ErrorsInChild(t testing.TB, open Opener, o Options) Figures {
+	t.Helper()
+	o = o.withDefaults()
+	if os.Getenv(childDir) != "" {
+		os.Exit(runChild(open, o))
+	}
+	f := Figures{Operations: countOps(t, open, o)}
+	const kinds = faultKinds + 1
+	total := f.Operations * kinds
+	stride := max(1, (total+o.Points-1)/o.Points)
+	for n := int(o.Seed % uint64(stride)); n < total; n += stride {
+		if runParent(t, open, o, n) {
+			f.Died++
+		} else {
+			f.Harmless++
+		}
+		f.Points++
+	}
+	t.Logf("errors in a process of their own: seed %d, %d points of %d (%d operations, %d kinds); the process died of %d and outlived %d", o.Seed, f.Points, total, f.Operations, kinds, f.Died, f.Harmless)
+	return f
+}
+
+// childFaultOf is the fault with number n.
+func childFaultOf(n int) fault {
+	if n%(faultKinds+1) == faultKinds {
+		return fault{op: n / (faultKinds + 1), kill: true}
+	}
+	return faultOf(n/(faultKinds+1)*faultKinds + n%(faultKinds+1))
+}
+
+// runParent runs the child with fault n and checks what it left.
+func runParent(t testing.TB, open Opener, o Options, n int) (died bool) {
+	t.Helper()
+	tmp := t.TempDir()
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout="+hangAfter.String())
+	child.Env = append(os.Environ(), childDir+"="+tmp, childFault+"="+strconv.Itoa(n))
+	var out, errOut bytes.Buffer
+	child.Stdout, child.Stderr = &out, &errOut
+	err := child.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	subj := newSubject(open, o.Seed, o.Commits)
+	subj.dir = filepath.Join(tmp, dir)
+	done := false
+	for lines := bufio.NewScanner(&out); lines.Scan(); {
+		what, number, _ := strings.Cut(lines.Text(), " ")
+		n, _ := strconv.ParseInt(number, 10, 64)
+		switch what {
+		case "begun":
+			subj.issued.Store(n)
+		case "durable":
+			subj.acked.Store(n)
+		case "done":
+			done = true
+		}
+	}
+	fault := childFaultOf(n)
+	if (err == nil) != done || strings.Contains(errOut.String(), "panic: test timed out") {
+		t.Errorf("seed %d: %v: the child ended with %v, and done is %v:\n%s", o.Seed, fault, err, done, &errOut)
+	}
+	if err := subj.verify(vfs.Default); err != nil {
+		t.Errorf("seed %d: %v: after the child (%v): %v", o.Seed, fault, err, err)
+	}
+	return err != nil
+}
+
+// runChild is what the child does. It returns its exit code.
+func runChild(open Opener, o Options) int {
+	n, err := strconv.Atoi(os.Getenv(childFault))
+	if err != nil {
+		return 4
+	}
+	subj := newSubject(open, o.Seed, o.Commits)
+	subj.dir = filepath.Join(os.Getenv(childDir), dir)
+	subj.told = func(what string, n int) { fmt.Println(what, n) }
+	fault := childFaultOf(n)
+	fsys := newHookFS(vfs.Default, func(op Op) error {
+		if fault.kill && op.Index == fault.op {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // until the signal arrives
+		}
+		if fault.kill {
+			return nil
+		}
+		return fault.before(op)
+	})
+	if err := twoLives(subj, fsys, o.Commits); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 3
+	}
+	fmt.Println("done")
+	return 0
+}

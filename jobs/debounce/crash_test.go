@@ -36,7 +36,7 @@ func exhaustPairs(t *testing.T, scenario harness.Scenario, opts ...harness.Optio
 }
 
 // Proves D1, D2 and D4: one path for all reasons, and for events kept and folded.
-// Case 3.
+// Case 3. Case DB5: after the flush the buffer is gone and the generation moved on.
 func TestEveryReason(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -107,7 +107,8 @@ func (l *ledger) flushedAs(want debounce.Reason) error {
 }
 
 // Proves D2: an add that was cut off and is repeated applies once; an add whose
-// reply was lost gets the first answer, and the count is unchanged.
+// reply was lost gets the first answer, and the count is unchanged. Cases DB1 and
+// DB2.
 func TestRepeatedAdd(t *testing.T) {
 	exhaustPairs(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(30), Dedup: time.Hour})
@@ -192,7 +193,7 @@ func TestRetriedFlush(t *testing.T) {
 }
 
 // Proves D3: an event that comes while the flush does its work belongs to the
-// next generation, whatever crashes. The flush itself sends it. Case 11.
+// next generation, whatever crashes. The flush itself sends it. Case 11. Case DB4.
 func TestEventDuringFlush(t *testing.T) {
 	exhaustPairs(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), Reduce: collect})
@@ -214,7 +215,7 @@ func TestEventDuringFlush(t *testing.T) {
 
 // A process that was down for an hour flushes what was due then, promptly, with
 // the cause and the time of then; an event that comes first after the start does
-// not join.
+// not join. Case DB3.
 func TestDueWhileDown(t *testing.T) {
 	exhaustPairs(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), MaxWait: seconds(60)})

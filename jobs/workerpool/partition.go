@@ -236,12 +236,15 @@ func earliest(a, b time.Time) time.Time {
 // fills windows that have run empty, and writes the counters.
 func (p *partition) Settle(ctx context.Context, now time.Time) error {
 	for _, f := range p.fresh {
-		if i, ok := f.line.window.search(f.at); ok && f.line.window.entries[i].fresh != nil {
+		if i, ok := f.line.window.search(f.at); ok && f.line.window.entries[i].fresh {
 			e := &f.line.window.entries[i]
 			if err := p.st.Storage().PutBytes(ctx, readyKey(f.line.name, f.at), encodeNumber(e.num)); err != nil {
 				return err
 			}
-			e.fresh = nil
+			e.fresh = false
+			if len(e.row.input) > keepBytes {
+				e.row = nil
+			}
 		}
 	}
 	clear(p.fresh)

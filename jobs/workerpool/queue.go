@@ -59,7 +59,7 @@ func (p *partition) enter(ctx context.Context, r *row) error {
 // turn, since the task may begin before that.
 func (p *partition) ready(ctx context.Context, r *row) error {
 	l, at := p.lines.named(r.queue), readyPlace(r.priority, r.order)
-	if p.lines.add(l, entry{place: at, num: r.num, fresh: r}) {
+	if p.lines.add(l, entry{place: at, num: r.num, fresh: true, row: r}) {
 		p.fresh = append(p.fresh, freshEntry{l, at})
 		return nil
 	}
@@ -130,7 +130,7 @@ func (p *partition) start(ctx context.Context, work func(*row) jobs.Work, lease 
 		return nil, nil
 	}
 	e, _ := l.window.first()
-	a := &active{row: e.fresh}
+	a := &active{row: e.row}
 	var err error
 	if a.row == nil {
 		if a.row, err = p.mustTask(ctx, e.num); err != nil {
@@ -146,7 +146,7 @@ func (p *partition) start(ctx context.Context, work func(*row) jobs.Work, lease 
 		return nil, err
 	}
 	a.execution = x
-	if e.fresh == nil {
+	if !e.fresh {
 		if err := p.st.Storage().Remove(ctx, readyKey(l.name, e.place)); err != nil {
 			return nil, err
 		}
@@ -187,6 +187,9 @@ func (p *partition) workOf(r *row) jobs.Work {
 
 // result stores the output of a done task.
 func (p *partition) result(r *row, attempt int, output []byte) jobs.Result {
+	if p.set.keepDone < 0 {
+		return jobs.Result{}
+	}
 	kept := *r
 	kept.attempts, kept.output = attempt, output
 	return jobs.Result{Size: len(output), Store: func(ctx context.Context) error {

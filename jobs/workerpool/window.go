@@ -20,8 +20,12 @@ func (p place) compare(q place) int {
 type entry struct {
 	place
 	num   uint64
-	fresh *row // the task, if it was put at this place in the present turn; else nil
+	fresh bool // put at this place in the present turn, and not stored there yet
+	row   *row // the task; nil: to be read
 }
+
+// keepBytes bounds the input of a task whose row stays in memory with its entry.
+const keepBytes = 1 << 10
 
 // windowMax bounds the entries of a window; there may be more while a turn runs.
 const windowMax = 1024

@@ -68,6 +68,7 @@ func (c *hosted) find(name string) *activation {
 
 // drop takes an activation out of memory. It is gone already.
 func (c *hosted) drop(a *activation) {
+	raise(&c.host.departed, a.last.Load())
 	c.live.Compute(a.id.Name, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
 		if loaded && old == a {
 			return nil, xsync.DeleteOp
@@ -139,6 +140,7 @@ func (a *activation) admit(r *Request) error {
 	}
 	o := &a.hosted.options
 	r.queuedAt = a.hosted.host.seams.Clock.Now()
+	a.sift(o.MailboxLimit)
 	if a.queued >= o.MailboxLimit {
 		a.hosted.counts.overloaded.Add(1)
 		return fmt.Errorf("%s: %w: %d calls wait", a.id, ErrOverloaded, a.queued)
@@ -148,6 +150,23 @@ func (a *activation) admit(r *Request) error {
 		return fmt.Errorf("%s: %w: a call has waited for %v", a.id, ErrOverloaded, r.queuedAt.Sub(a.head.queuedAt).Round(time.Millisecond))
 	}
 	return nil
+}
+
+// sift takes the requests whose callers have gone out of the queue, if it is full
+// or begins with one.
+func (a *activation) sift(limit int) {
+	if a.head == nil || a.queued < limit && a.head.state.Load() != abandoned {
+		return
+	}
+	rest := a.head
+	a.head, a.tail, a.queued = nil, nil, 0
+	for rest != nil {
+		r := rest
+		rest = r.next
+		if r.state.Load() != abandoned {
+			a.push(r)
+		}
+	}
 }
 
 func (a *activation) push(r *Request) {
@@ -198,6 +217,7 @@ func (a *activation) await(ctx context.Context, r *Request) error {
 	if r.state.CompareAndSwap(waiting, abandoned) {
 		return named(a.id, cause)
 	}
+	r.left = true
 	return fmt.Errorf("%s: %w: %w", a.id, ErrUnknown, cause)
 }
 
@@ -258,12 +278,13 @@ type handOver struct{ wake chan struct{} }
 func (handOver) run(context.Context, *activation) error { return nil }
 
 // resume gets the turn back for a task that has lent it out. It reports whether
-// the task owns the turn; if not, the activation has ended meanwhile.
-func (a *activation) resume(life *State) bool {
+// the task owns the turn; if not, the object has left memory meanwhile. A turn
+// whose activation was reset gets it back too: its end touches what others share.
+func (a *activation) resume() bool {
 	h := handOver{wake: make(chan struct{}, 1)}
 	a.mu.Lock()
 	switch {
-	case a.gone || a.life != life:
+	case a.gone:
 		a.mu.Unlock()
 		return false
 	case !a.running:

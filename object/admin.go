@@ -244,7 +244,7 @@ var ErrNoDeadLetter = errors.New("object: no such dead letter")
 func (h *Host) ReplayDeadLetter(ctx context.Context, id storage.ID, seq uint64) error {
 	return h.takeDeadLetter(ctx, id, seq, func(t *turn, d DeadLetter) {
 		t.replaceAlarm(&alarm.Row{
-			Due: h.seams.Clock.Now(), Scheduled: d.Scheduled, Gen: h.store.NextSeq(), LastError: d.LastError,
+			Due: h.seams.Clock.Now().Round(0), Scheduled: d.Scheduled, Gen: h.store.NextSeq(), LastError: d.LastError,
 		})
 	})
 }
@@ -281,8 +281,8 @@ func (h *Host) takeDeadLetter(ctx context.Context, id storage.ID, seq uint64, us
 	})
 }
 
-// died tells of a new dead letter.
-func (h *Host) died(c *hosted, d DeadLetter) {
+// died tells of a new dead letter, its hook when the letter is durable.
+func (h *Host) died(c *hosted, d DeadLetter, at storage.Ticket) {
 	c.counts.dead.Add(1)
 	h.options.Logger.Error("alarm is a dead letter", "class", d.ID.Class, "object", d.ID.Name, "reason", d.Reason, "error", d.LastError)
 	if c.options.OnDeadLetter == nil || h.life.enter(true) != nil {
@@ -290,6 +290,9 @@ func (h *Host) died(c *hosted, d DeadLetter) {
 	}
 	h.seams.Executor.Go("deadletter", func() {
 		defer h.life.leave()
+		if h.store.WaitDurable(at) != nil {
+			return
+		}
 		log := func(err error) { h.options.Logger.Error("OnDeadLetter panicked", "error", err) }
 		if err := guard(d.ID, func() error { c.options.OnDeadLetter(h.life.ctx, d); return nil }, log); err != nil {
 			log(err)

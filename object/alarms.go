@@ -31,6 +31,7 @@ func (s *State) SetAlarm(ctx context.Context, at time.Time) error {
 	case !at.After(time.Unix(0, 0)):
 		return fmt.Errorf("%s: %w: %v", s.act.id, ErrBadAlarmTime, at)
 	}
+	at = at.Round(0) // the wall clock rules: nothing else is left of it after a restart
 	t.write()
 	t.writes.alarmSet = true
 	t.writes.alarm = &alarm.Row{Due: at, Scheduled: at, Gen: s.act.hosted.host.store.NextSeq()}
@@ -124,8 +125,11 @@ func moveAlarm(b *storage.Batch, o storage.Object, from, to *alarm.Row) {
 
 // firing is the operation of a turn that handles an alarm.
 type firing struct {
-	gen uint64 // of the alarm that was due
-	row *alarm.Row
+	gen uint64     // of the alarm that was due
+	row *alarm.Row // that the handler ran for
+	// settled: the alarm is not stored any more as it was when it came due, so it
+	// need not fire again before it is set.
+	settled bool
 }
 
 // run calls the handler, unless the alarm is not what it was when it came due.
@@ -136,7 +140,11 @@ func (f *firing) run(ctx context.Context, a *activation) error {
 		return err
 	}
 	now := a.hosted.host.seams.Clock.Now()
-	if row == nil || row.Gen != f.gen || row.Due.After(now) {
+	if row == nil || row.Gen != f.gen {
+		f.settled = true
+		return nil
+	}
+	if row.Due.After(now) { // the clock was put back
 		return nil
 	}
 	f.row = row
@@ -168,23 +176,27 @@ func (f *firing) stopped(t *turn) (bool, error) {
 	}
 	t.life = nil
 	t.bury(*row, fmt.Errorf("the process died during %d attempts in a row", row.Crashes), "crashes")
-	return true, t.commit(false)
+	err = t.commit(false)
+	f.settled = err == nil
+	return true, err
 }
 
 // failed stores what follows a failed attempt: the alarm that the handler set, a
 // later attempt, or a dead letter (A5 to A8).
 func (f *firing) failed(t *turn, cause error) error {
 	a, h := t.act, t.act.hosted.host
-	if notTheHandlers(cause) || h.life.ctx.Err() != nil {
+	if !t.owns || notTheHandlers(cause) || h.life.ctx.Err() != nil {
 		return cause
 	}
-	if f.row == nil { // the constructor failed
-		row, err := a.alarm()
-		if err != nil || row == nil || row.Gen != f.gen {
-			return errors.Join(cause, err)
-		}
-		f.row = row
+	row, err := a.alarm()
+	if err != nil {
+		return errors.Join(cause, h.storageError(a.id, err))
 	}
+	if row == nil || row.Gen != f.gen { // the handler, or another turn meanwhile, has committed a change of it
+		f.settled = true
+		return cause
+	}
+	f.row = row
 	t.firing, t.life, t.object = nil, nil, a.object
 	switch next, dead := f.next(a, cause); {
 	case t.again != nil:
@@ -198,6 +210,7 @@ func (f *firing) failed(t *turn, cause error) error {
 	if err := t.commit(false); err != nil {
 		return errors.Join(cause, err)
 	}
+	f.settled = true
 	return cause
 }
 
@@ -226,7 +239,7 @@ func (f *firing) next(a *activation, cause error) (next *alarm.Row, dead string)
 	if errors.As(cause, &after) {
 		delay = max(after.after, 0)
 	}
-	row.Due = h.seams.Clock.Now().Add(delay)
+	row.Due = h.seams.Clock.Now().Add(delay).Round(0)
 	return &row, ""
 }
 
@@ -247,5 +260,5 @@ func (t *turn) bury(row alarm.Row, cause error, reason string) {
 	}
 	t.write().SetDead(t.object.Shard, a.id, d.Seq, encodeDead(d))
 	t.writes.alarmSet, t.writes.alarm, t.writes.removes = true, nil, true
-	t.then(func(storage.Ticket) { h.died(a.hosted, d) })
+	t.then(func(at storage.Ticket) { h.died(a.hosted, d, at) })
 }

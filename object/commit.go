@@ -2,6 +2,7 @@ package object
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/holdfast-dev/holdfast/alarm"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -33,12 +34,13 @@ func (t *turn) commit(last bool) error {
 	}
 	began := h.seams.Clock.Now()
 	ticket, err := h.store.Commit(t.batch)
-	a.endCommit()
 	if err != nil {
+		a.endCommit()
 		return h.storageError(a.id, err)
 	}
 	h.metrics.commit.Observe(h.seams.Clock.Now().Sub(began).Seconds())
 	t.committed(ticket, row)
+	a.endCommit() // the next activation may begin: the scheduler knows of this commit
 	if h.store.Congested() {
 		return h.storageError(a.id, h.store.WaitDurable(ticket))
 	}
@@ -146,10 +148,13 @@ func (t *turn) settle(ticket storage.Ticket) {
 }
 
 // depend notes that the object's memory depends on a commit.
-func (a *activation) depend(t storage.Ticket) {
+func (a *activation) depend(t storage.Ticket) { raise(&a.last, uint64(t)) }
+
+// raise makes v at least n.
+func raise(v *atomic.Uint64, n uint64) {
 	for {
-		old := a.last.Load()
-		if old >= uint64(t) || a.last.CompareAndSwap(old, uint64(t)) {
+		old := v.Load()
+		if old >= n || v.CompareAndSwap(old, n) {
 			return
 		}
 	}

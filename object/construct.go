@@ -64,10 +64,12 @@ func (a *activation) ready(t *turn) error {
 	t.life = life
 
 	var instance any
+	t.depth++
 	err := t.block(t, c.options.BlockLimit, func(ctx context.Context) (err error) {
 		instance, err = c.construct(ctx, life)
 		return err
 	})
+	t.depth--
 	if err == nil {
 		err = t.commit(false)
 	}
@@ -123,6 +125,7 @@ func (a *activation) locate() error {
 		return err
 	}
 	a.object, a.located = o, true
+	raise(&a.last, a.hosted.host.departed.Load())
 	a.rowKnown = o.Number == 0
 	switch previous := store.Previous(); {
 	case o.Number == 0:

@@ -171,8 +171,8 @@ func (h *Host) fly(entries []alarm.Entry, landed func()) {
 	})
 }
 
-// postpone gives alarms back that could not be announced, a little later if it
-// was for lack of space.
+// postpone gives alarms back that could not be handled, a little later, so that
+// a lack of space makes no hot loop.
 func (h *Host) postpone(entries []alarm.Entry) {
 	const wait = time.Second
 	h.seams.Clock.AfterFunc(wait, func() {
@@ -210,25 +210,58 @@ func (h *Host) land(e alarm.Entry, done func()) {
 	if h.seams.Probe != nil {
 		h.seams.At("alarm/dispatch", e.Class+"/"+e.Name)
 	}
-	r := &Request{id: storage.ID{Class: e.Class, Name: e.Name}, op: &firing{gen: e.Gen}, exempt: true}
+	f := &firing{gen: e.Gen}
+	r := &Request{id: storage.ID{Class: e.Class, Name: e.Name}, op: f, exempt: true}
+	h.task("alarm", func() {
+		returned := false
+		defer func() {
+			if v := recover(); v != nil {
+				panic(v)
+			}
+			if !returned { // the handler ended its goroutine, and this one goes with it
+				h.task("alarm", func() { h.landed(e, f, r, &PanicError{ID: r.id}, done) })
+			}
+		}()
+		err := h.hosted[e.Class].deliver(context.Background(), r)
+		returned = true
+		h.landed(e, f, r, err, done)
+	})
+}
+
+// task starts f as a task that Shutdown waits for.
+func (h *Host) task(name string, f func()) {
 	if h.life.enter(true) != nil {
 		return
 	}
-	h.seams.Executor.Go("alarm", func() {
+	h.seams.Executor.Go(name, func() {
 		defer h.life.leave()
-		// What follows a failure is stored by the turn itself, and an error of
-		// the store has ended the host, so there is nobody to tell of either. An
-		// alarm is over when that is durable, not before: else its handler would
-		// run again after a crash at any later time.
-		_ = h.hosted[e.Class].deliver(context.Background(), r)
-		if err := h.store.WaitDurable(r.ticket); err != nil {
-			_ = h.storageError(r.id, err)
-			return
-		}
-		h.flights.clear(r.id)
-		done()
-		h.alarms.Done(e)
+		f()
 	})
+}
+
+// landed frees the place of an alarm whose turn has ended. An alarm is over when
+// that is durable, not before: else its handler would run again after a crash at
+// any later time. One that is stored as it was fires again a little later.
+func (h *Host) landed(e alarm.Entry, f *firing, r *Request, cause error, done func()) {
+	ticket := r.ticket
+	if cause != nil && !f.settled {
+		// What follows a failure is stored by the turn itself, unless its
+		// activation has ended under it. Then another turn does that.
+		after := &Request{id: r.id, exempt: true, op: bare(func(t *turn) error { return f.failed(t, cause) })}
+		_ = h.hosted[e.Class].deliver(context.Background(), after) // settled tells what came of it
+		ticket = max(ticket, after.ticket)
+	}
+	if err := h.store.WaitDurable(ticket); err != nil {
+		_ = h.storageError(r.id, err) // it ends the host
+		return
+	}
+	done()
+	if !f.settled {
+		h.postpone([]alarm.Entry{e})
+		return
+	}
+	h.flights.clear(r.id)
+	h.alarms.Done(e)
 }
 
 // over notes that every handler of a flight has ended.

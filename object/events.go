@@ -189,7 +189,9 @@ func (w *watchers) onStop(cancel context.CancelCauseFunc) (forget func()) {
 // stop ends all watches with err.
 func (w *watchers) stop(err error) {
 	w.mu.Lock()
-	w.stopped = err
+	if w.stopped == nil {
+		w.stopped = err
+	}
 	stops := w.stops
 	w.stops = nil
 	w.mu.Unlock()

@@ -149,7 +149,12 @@ func (l *lru) turnHand() *activation {
 // evict takes an idle activation out of memory. It changes no stored byte.
 func (a *activation) evict() {
 	a.mu.Lock()
-	if a.running || a.gone || a.head != nil || a.holds.Load() > 0 {
+	if a.gone { // it ended before it was added
+		a.mu.Unlock()
+		a.hosted.drop(a)
+		return
+	}
+	if a.running || a.head != nil || a.holds.Load() > 0 {
 		a.mu.Unlock()
 		return
 	}

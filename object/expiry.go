@@ -122,6 +122,9 @@ func (x *expiry) sweepShard(shard int, now int64) bool {
 	}
 	if err != nil {
 		_ = h.storageError(storage.ID{}, err)
+		x.mu.Lock()
+		x.next[shard] = now // for lack of space it is done later
+		x.mu.Unlock()
 		return false
 	}
 	if ok {

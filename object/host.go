@@ -35,6 +35,10 @@ type Host struct {
 	metrics *metrics
 
 	life life
+
+	// departed is the newest ticket that any activation out of memory depended on.
+	// What is read of its object rests on it.
+	departed atomic.Uint64
 }
 
 // hosted is a class in a host.
@@ -67,6 +71,8 @@ func Open(o Options, defs ...Definition) (*Host, error) {
 	}
 	h.metrics = newMetrics(h)
 	if err := h.start(); err != nil {
+		h.expiry.stop()
+		h.life.end(err)
 		return nil, errors.Join(err, h.store.Abandon())
 	}
 	return h, nil
@@ -96,6 +102,11 @@ func (h *Host) register(defs []Definition) error {
 // start begins what runs by itself: the watch over the store, expiry, recovery
 // and alarms, in this order.
 func (h *Host) start() error {
+	alarms, err := alarm.NewScheduler(h.schedulerConfig())
+	if err != nil {
+		return err
+	}
+	h.alarms = alarms
 	h.seams.Executor.Go("storage/watch", h.watchStore)
 	if err := h.expiry.start(h); err != nil {
 		return err
@@ -103,11 +114,6 @@ func (h *Host) start() error {
 	if err := h.countCutOff(); err != nil {
 		return err
 	}
-	alarms, err := alarm.NewScheduler(h.schedulerConfig())
-	if err != nil {
-		return err
-	}
-	h.alarms = alarms
 	if err := h.recoverOpen(); err != nil {
 		return err
 	}
@@ -157,6 +163,9 @@ func (h *Host) Invoke(ctx context.Context, r *Request) error {
 // durable (O7). An error of the handler may tell what it read, so it waits too.
 func (h *Host) outside(ctx context.Context, c *hosted, r *Request) error {
 	err := c.deliver(ctx, r)
+	if r.left {
+		return err
+	}
 	if r.unconfirmed {
 		h.lazy.plan(h)
 		return err
@@ -214,6 +223,7 @@ func (h *Host) fail(err error) {
 	}
 	if h.life.end(err) {
 		h.options.Logger.Error("host ends: storage failed", "error", err)
+		h.watch.stop(err)
 		h.alarms.Stop()
 		h.expiry.stop()
 	}
@@ -232,7 +242,8 @@ type life struct {
 	done   chan struct{} // closed when the host has ended
 
 	busy    atomic.Int64 // calls, works and hooks under way
-	closing atomic.Bool  // no new call is taken; guarded for waiters by mu
+	closing atomic.Bool  // no new call is taken
+	shut    atomic.Bool  // Shutdown has been called
 
 	mu    sync.Mutex
 	cause error         // why the host ended

@@ -44,7 +44,9 @@ func (a *activation) once(t *turn, r *Request) error {
 	}
 	a.answers[key] = done
 	defer func() {
-		delete(a.answers, key)
+		if t.owns { // else the activation has left memory, and its answers with it
+			delete(a.answers, key)
+		}
 		close(done)
 	}()
 	if err := op.run(t, a); err != nil {

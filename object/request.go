@@ -71,6 +71,10 @@ type Request struct {
 	turn   turn
 	err    error
 	ticket storage.Ticket // what the reply depends on
+
+	// left: the caller has gone while the handler ran, and must not look at what
+	// the turn sets.
+	left bool
 }
 
 // How far a request in a mailbox has come.

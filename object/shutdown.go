@@ -42,9 +42,12 @@ func (h *Host) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// beginClosing refuses calls from now on, and reports whether it was this call
-// that did.
-func (l *life) beginClosing() bool { return l.closing.CompareAndSwap(false, true) }
+// beginClosing refuses calls from now on, and reports whether this is the first
+// call of Shutdown. A host whose store has failed refuses calls already.
+func (l *life) beginClosing() bool {
+	l.closing.Store(true)
+	return l.shut.CompareAndSwap(false, true)
+}
 
 func (h *Host) shutdownErr() error {
 	if err := h.Err(); err != nil && !errors.Is(err, ErrShutdown) {

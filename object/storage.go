@@ -335,6 +335,9 @@ func (t *turn) savepoint() (undo func()) {
 	}
 	writes, after := t.writes, len(t.after)
 	return func() {
+		if t.life.err() != nil {
+			return // a block has failed and dropped all that the turn wrote
+		}
 		if t.batch != nil {
 			t.batch.Rollback(at)
 		}

@@ -132,6 +132,7 @@ func (a *activation) serve(r *Request) bool {
 	defer func() {
 		if !complete { // the handler ended its goroutine
 			t.end()
+			r.err, r.ticket = &PanicError{ID: a.id}, storage.Ticket(a.last.Load())
 			r.finish()
 			if t.owns {
 				a.yield()
@@ -184,9 +185,10 @@ func (a *activation) performAlarm(t *turn, r *Request, f *firing) error {
 	t.life = a.life
 	err := a.performCall(t, r)
 	if err != nil {
-		err = f.failed(t, err)
+		return f.failed(t, err)
 	}
-	return err
+	f.settled = f.settled || f.row != nil
+	return nil
 }
 
 // bare is an operation of the runtime that needs no instance: no user code runs.
@@ -260,7 +262,7 @@ func guard(id storage.ID, fn func() error, exit func(error)) (err error) {
 // end closes what the turn has open.
 func (t *turn) end() {
 	t.ended = true
-	if t.act.current == t {
+	if t.owns && t.act.current == t {
 		t.act.current = nil
 	}
 	for _, it := range t.iters {
@@ -309,8 +311,15 @@ func (t *turn) drop(err error) {
 		t.again = t.writes.alarm
 	}
 	t.clear()
-	t.object = t.act.object
 	if wrote || errors.Is(err, ErrPanic) {
+		t.reset(err)
+	}
+}
+
+// reset ends the turn's own activation. If that has happened while the turn was
+// lent out, another may be in its place, which is left alone.
+func (t *turn) reset(err error) {
+	if t.owns && t.life != nil && t.life == t.act.life {
 		t.act.reset(err)
 	}
 }
@@ -321,6 +330,9 @@ func (t *turn) clear() {
 		t.batch.For(t.act.id)
 	}
 	t.writes, t.after = writes{}, nil
+	if t.owns {
+		t.object = t.act.object
+	}
 }
 
 // storageError names the object in an error of the store, and tells a store that
@@ -346,7 +358,9 @@ func (t *turn) callFrom(ctx context.Context, c *hosted, r *Request) error {
 	}
 	defer h.waits.end(t.act.id, r.id)
 	err := c.deliver(ctx, r)
-	t.act.depend(r.ticket)
+	if !r.left {
+		t.act.depend(r.ticket)
+	}
 	return err
 }
 

@@ -28,8 +28,7 @@ func (s *State) BlockConcurrencyWhile(ctx context.Context, fn func(context.Conte
 	t.depth--
 	if err != nil {
 		t.clear()
-		t.object = s.act.object
-		s.act.reset(err)
+		t.reset(err)
 	}
 	return err
 }
@@ -38,11 +37,15 @@ func (s *State) BlockConcurrencyWhile(ctx context.Context, fn func(context.Conte
 // first, like Sync; when fn has ended it takes the turn back, before calls that
 // wait, and returns fn's error. In fn the object's state cannot be touched, and
 // after it memory may have changed. It returns ErrReset if the activation ended
-// meanwhile.
+// meanwhile, and an error in a constructor, a block or a transaction, which let
+// nobody in.
 func (s *State) Release(ctx context.Context, fn func(context.Context) error) error {
 	t, err := s.turn(ctx)
 	if err != nil {
 		return err
+	}
+	if t.depth > 0 {
+		return fmt.Errorf("%s: object: release inside a constructor or BlockConcurrencyWhile", s.act.id)
 	}
 	if err := s.Sync(ctx); err != nil {
 		return err
@@ -53,13 +56,25 @@ func (s *State) Release(ctx context.Context, fn func(context.Context) error) err
 	a.holds.Add(1) // an object whose turn is lent out stays in memory
 	a.yield()
 	err = t.protect(func() error { return fn(ctx) })
-	t.owns = a.resume(s)
+	t.owns = a.resume()
 	a.holds.Add(-1)
+	if t.owns {
+		t.resumed()
+	}
 	if !t.owns || s.err() != nil {
 		return named(a.id, ErrReset)
 	}
-	a.current, t.object = t, a.object
 	return err
+}
+
+// resumed takes up what other turns have changed meanwhile. An alarm that they
+// set in place of the one that t handles is not t's to remove.
+func (t *turn) resumed() {
+	a := t.act
+	a.current, t.object = t, a.object
+	if t.firing != nil && (a.row == nil || a.row.Gen != t.firing.Gen) {
+		t.firing = nil
+	}
 }
 
 // Go starts fn as a task beside the turns, once the present turn's commit is

@@ -1,0 +1,402 @@
+package object_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
+)
+
+// An alarm that another turn sets while the alarm's handler has lent its turn
+// out is not the handler's, and stays. Proves A4 and A5.
+func TestAlarmSetWhileTheHandlerHasLentItsTurn(t *testing.T) {
+	for _, result := range []error{nil, errors.New("no")} {
+		t.Run(fmt.Sprint(result), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := newFixture(t).open()
+				defer f.close()
+				outside, fired := make(chan struct{}), 0
+				f.handleAlarm(func(th *thing, ctx context.Context, info object.AlarmInfo) error {
+					if fired++; fired > 1 {
+						return nil
+					}
+					if err := th.st.Release(ctx, func(context.Context) error { <-outside; return nil }); err != nil {
+						return err
+					}
+					return result
+				})
+				f.must("a", setAlarm(time.Second))
+				time.Sleep(2 * time.Second)
+				f.must("a", setAlarm(time.Hour))
+				close(outside)
+				synctest.Wait()
+				in, err := f.host.Inspect(context.Background(), f.id("a"))
+				if err != nil || in.Alarm == nil || in.Alarm.Attempts != 0 || time.Until(in.Alarm.Due) != time.Hour {
+					t.Fatalf("the alarm is %+v, %v, want it in an hour", in.Alarm, err)
+				}
+				time.Sleep(2 * time.Hour)
+				if fired != 2 {
+					t.Errorf("fired %d times, want 2", fired)
+				}
+			})
+		})
+	}
+}
+
+// An alarm that the handler set and committed with Sync stays when the handler
+// then fails: it replaces the retries. Proves A5.
+func TestAlarmSyncedByAHandlerThatFails(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		defer f.close()
+		f.handleAlarm(func(th *thing, ctx context.Context, info object.AlarmInfo) error {
+			if err := th.st.SetAlarm(ctx, th.st.Now().Add(time.Hour)); err != nil {
+				return err
+			}
+			return errors.Join(th.st.Sync(ctx), errors.New("no"))
+		})
+		f.must("a", setAlarm(time.Second))
+		time.Sleep(2 * time.Second)
+		in, err := f.host.Inspect(context.Background(), f.id("a"))
+		if err != nil || in.Alarm == nil || in.Alarm.Attempts != 0 || time.Until(in.Alarm.Due) < 50*time.Minute {
+			t.Errorf("the alarm is %+v, %v, want the one that the handler set", in.Alarm, err)
+		}
+	})
+}
+
+// A turn whose activation was reset while it was lent out ends alone: what it
+// still does touches neither the turn nor the memory of the next. Proves O3.
+func TestFormerTurnLeavesTheNextAlone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		defer f.close()
+		outside, inside := make(chan struct{}), make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := f.call("a", func(th *thing, ctx context.Context) (any, error) {
+				_ = th.st.Release(ctx, func(context.Context) error { <-outside; return nil })
+				panic("late")
+			})
+			if !errors.Is(err, object.ErrPanic) {
+				t.Errorf("the former turn: %v", err)
+			}
+		})
+		synctest.Wait()
+		f.call("a", func(*thing, context.Context) (any, error) { panic("reset") })
+		f.must("a", func(th *thing, context context.Context) (any, error) { th.n = 7; return nil, nil })
+		wg.Go(func() {
+			f.must("a", func(th *thing, ctx context.Context) (any, error) {
+				<-inside
+				return nil, th.st.Storage().PutBytes(ctx, "k", []byte("v"))
+			})
+		})
+		synctest.Wait()
+		close(outside)
+		synctest.Wait()
+		close(inside)
+		wg.Wait()
+		if n := f.must("a", func(th *thing, _ context.Context) (any, error) { return th.n, nil }); n != 7 {
+			t.Errorf("memory of the next activation is %v, want 7", n)
+		}
+	})
+}
+
+// The first reply of an activation waits for what an earlier one has committed
+// and is not durable yet. Proves O7.
+func TestGateAfterEviction(t *testing.T) {
+	f := newFixture(t)
+	f.options.MaxLive = 1
+	f.open()
+	f.must("a", put("k", "v"), object.Unconfirmed())
+	f.must("b", nothing) // evicts a
+	if in, err := f.host.Inspect(context.Background(), f.id("b")); err != nil || !in.Live {
+		t.Fatal(in, err)
+	}
+	f.crashAfterRead(t, "a", "k", "v")
+}
+
+// crashAfterRead reads a key, then crashes, and looks for what was read.
+func (f *fixture) crashAfterRead(t *testing.T, name, key, want string) {
+	t.Helper()
+	if got := f.must(name, get(key)); got != want {
+		t.Fatalf("read %q, want %q", got, want)
+	}
+	f.crash()
+	f.open()
+	defer f.close()
+	if got := f.stored(name, key); got != want {
+		t.Errorf("after a crash the store holds %q, but %q was told", got, want)
+	}
+}
+
+// breaking is an engine whose Apply fails from some time on.
+type breaking struct {
+	*memstore.Store
+	left   atomic.Int64 // batches that are still taken
+	closed atomic.Int64
+}
+
+var errBroken = errors.New("broken")
+
+func (b *breaking) Apply(repr []byte) error {
+	if b.left.Add(-1) < 0 {
+		return errBroken
+	}
+	return b.Store.Apply(repr)
+}
+
+func (b *breaking) Close() error {
+	b.closed.Add(1)
+	return b.Store.Close()
+}
+
+// After an error of the store watchers are told, and Shutdown still releases the
+// store. Proves O13 and O14.
+func TestStorageErrorEndsWatchAndReleasesTheStore(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t)
+		e := &breaking{Store: memstore.New()}
+		e.left.Store(1000)
+		f.options.Storage.Engine = e
+		f.open()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for _, err := range f.host.Watch(context.Background(), f.id("a"), 0) {
+				if !errors.Is(err, object.ErrStorage) {
+					t.Errorf("watch ends with %v", err)
+				}
+			}
+		})
+		synctest.Wait()
+		e.left.Store(0)
+		if _, err := f.call("a", put("k", "v")); !errors.Is(err, object.ErrStorage) {
+			t.Error(err)
+		}
+		wg.Wait()
+		if err := f.host.Shutdown(context.Background()); !errors.Is(err, object.ErrStorage) {
+			t.Errorf("Shutdown: %v", err)
+		}
+		if e.closed.Load() == 0 {
+			t.Error("the store of a failed host is not released by Shutdown")
+		}
+	})
+}
+
+// A store that fails while the host is opened is an error of Open. Proves O13.
+func TestStoreFailsDuringOpen(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		f.handleAlarm(func(*thing, context.Context, object.AlarmInfo) error { f.mem = f.mem.Crash(1000); return nil })
+		f.must("a", setAlarm(time.Second))
+		time.Sleep(2 * time.Second)
+		survives := f.mem // with the row of a flight
+		if err := f.host.Shutdown(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		for n := range int64(4) {
+			e := &breaking{Store: survives.Crash(0)}
+			e.left.Store(n)
+			o := f.options
+			o.Storage.Engine, o.Storage.Shards = e, 2
+			h, err := object.Open(o, f.class)
+			if err == nil {
+				synctest.Wait()
+				h.Shutdown(ended())
+			} else if !errors.Is(err, object.ErrStorage) {
+				t.Errorf("Open when batch %d fails: %v", n, err)
+			}
+			synctest.Wait()
+		}
+	})
+}
+
+// A caller may leave while the handler runs. (The race detector watches.)
+func TestCallerLeavesWhileTheHandlerRuns(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		defer f.close()
+		finish := make(chan struct{})
+		ctx, cancel := context.WithCancel(context.Background())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := f.do.Call(ctx, f.host, "a", func(th *thing, ctx context.Context) (any, error) {
+				<-finish
+				return nil, nil
+			})
+			if !errors.Is(err, object.ErrUnknown) {
+				t.Errorf("the caller that left: %v", err)
+			}
+		})
+		synctest.Wait()
+		cancel()
+		wg.Wait()
+		close(finish)
+		f.must("a", nothing)
+	})
+}
+
+// Release cannot let others into a constructor or a block. Proves O4.
+func TestNoReleaseInABlock(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		defer f.close()
+		release := func(th *thing, ctx context.Context) error {
+			return th.st.Release(ctx, func(context.Context) error { t.Error("the turn was lent out"); return nil })
+		}
+		if _, err := f.call("a", func(th *thing, ctx context.Context) (any, error) {
+			return nil, th.st.BlockConcurrencyWhile(ctx, func(ctx context.Context) error { return release(th, ctx) })
+		}); err == nil {
+			t.Error("Release in BlockConcurrencyWhile succeeds")
+		}
+		f.handleConstruct(func(ctx context.Context, th *thing) error { return release(th, ctx) })
+		if _, err := f.call("b", nothing); !errors.Is(err, object.ErrConstructor) {
+			t.Errorf("Release in a constructor: %v", err)
+		}
+	})
+}
+
+// A block that fails inside a transaction fails the call with its own error.
+// Proves O4 and S6.
+func TestBlockFailsInATransaction(t *testing.T) {
+	f := newFixture(t).open()
+	defer f.close()
+	no := errors.New("no")
+	_, err := f.call("a", func(th *thing, ctx context.Context) (any, error) {
+		if err := errors.Join(
+			th.st.Storage().PutBytes(ctx, "large", []byte(strings.Repeat("x", 128<<10))),
+			th.st.Emit(ctx, "kind", nil),
+		); err != nil {
+			return nil, err
+		}
+		return nil, th.st.Storage().Transaction(ctx, func(ctx context.Context, _ *object.Storage) error {
+			return th.st.BlockConcurrencyWhile(ctx, func(context.Context) error { return no })
+		})
+	})
+	if !errors.Is(err, no) || errors.Is(err, object.ErrPanic) {
+		t.Errorf("the call returned %v", err)
+	}
+}
+
+// An alarm whose handler could not be run, or whose failure could not be stored,
+// is tried again in this process. Proves A7 and A8.
+func TestAlarmIsNotForgotten(t *testing.T) {
+	limit := object.ClassOptions{BlockLimit: time.Minute}
+	stuck := func(th *thing, ctx context.Context) error {
+		return th.st.BlockConcurrencyWhile(ctx, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	}
+	for what, fail := range map[string]func(th *thing, ctx context.Context) error{
+		"no space":  func(*thing, context.Context) error { return object.ErrNoSpace },
+		"timeout":   stuck,
+		"goroutine": func(*thing, context.Context) error { runtime.Goexit(); return nil },
+	} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := newFixture(t, limit).open()
+				defer f.close()
+				attempts := 0
+				f.handleAlarm(func(th *thing, ctx context.Context, info object.AlarmInfo) error {
+					if attempts++; attempts == 1 {
+						return fail(th, ctx)
+					}
+					if want := map[string]int{"no space": 1, "timeout": 2, "goroutine": 2}[what]; info.Attempt != want {
+						t.Errorf("attempt %d, want %d", info.Attempt, want)
+					}
+					return nil
+				})
+				f.must("a", setAlarm(time.Second))
+				time.Sleep(10 * time.Minute)
+				if attempts != 2 {
+					t.Errorf("the alarm was tried %d times, want 2", attempts)
+				}
+			})
+		})
+	}
+}
+
+// The hook of a dead letter runs once the letter is durable. Proves O7.
+func TestDeadLetterHookWaitsForTheSync(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var f *fixture
+		told := 0
+		f = newFixture(t, object.ClassOptions{OnDeadLetter: func(ctx context.Context, d object.DeadLetter) {
+			told++
+			found := 0
+			after := f.mem.Crash(0)
+			it, _ := after.NewIter(nil, nil)
+			for ok := it.First(); ok; ok = it.Next() {
+				if it.Key()[2] == 0x07 {
+					found++
+				}
+			}
+			it.Close()
+			if found != 1 {
+				t.Errorf("%d dead letters would survive a crash when the hook runs, want 1", found)
+			}
+		}}).open()
+		f.handleAlarm(func(*thing, context.Context, object.AlarmInfo) error { return object.Permanent(errors.New("no")) })
+		f.must("a", setAlarm(time.Second))
+		time.Sleep(time.Minute)
+		f.close()
+		if told != 1 {
+			t.Errorf("told %d times, want once", told)
+		}
+	})
+}
+
+// An alarm is compared by the wall clock alone. Proves A3 and A9.
+func TestAlarmTimesAreOfTheWallClock(t *testing.T) {
+	f := newFixture(t).open()
+	defer f.close()
+	at := f.must("a", func(th *thing, ctx context.Context) (any, error) {
+		if err := th.st.SetAlarm(ctx, time.Now().Add(time.Hour)); err != nil {
+			return nil, err
+		}
+		at, _, err := th.st.Alarm(ctx)
+		return at, err
+	})
+	if text := at.(time.Time).String(); strings.Contains(text, " m=") {
+		t.Errorf("the alarm is kept at %s, with a monotonic part", text)
+	}
+}
+
+// Calls whose callers have gone do not count as waiting. Proves O11.
+func TestAbandonedCallsDoNotOverload(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t, object.ClassOptions{MailboxLimit: 2}).open()
+		defer f.close()
+		finish := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() { f.must("a", func(*thing, context.Context) (any, error) { <-finish; return nil, nil }) })
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(context.Background())
+		for range 2 {
+			wg.Go(func() {
+				if _, err := f.do.Call(ctx, f.host, "a", nothing); !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		time.Sleep(time.Hour) // beyond MailboxAge
+		for range 2 {
+			wg.Go(func() { f.must("a", nothing) })
+		}
+		synctest.Wait()
+		if _, err := f.call("a", nothing); !errors.Is(err, object.ErrOverloaded) {
+			t.Errorf("a third call that waits: %v", err)
+		}
+		close(finish)
+		wg.Wait()
+	})
+}

@@ -20,6 +20,7 @@ const batchMax = 500
 // will make, so a task that is there is not enqueued twice.
 type feeder struct {
 	p        *program
+	sent     func() error // called after each batch
 	host     *object.Host
 	seen     map[string]bool // names of the files that are there
 	packages map[string]bool // of these, and of those that are stored
@@ -27,8 +28,8 @@ type feeder struct {
 }
 
 // feed walks the source and enqueues what is to be done.
-func (p *program) feed(ctx context.Context, host *object.Host) (*feeder, []string, error) {
-	f := &feeder{p: p, host: host, seen: make(map[string]bool), packages: make(map[string]bool)}
+func (p *program) feed(ctx context.Context, host *object.Host, sent func() error) (*feeder, []string, error) {
+	f := &feeder{p: p, host: host, sent: sent, seen: make(map[string]bool), packages: make(map[string]bool)}
 	unread, err := p.source.walk(ctx, func(file found) error {
 		f.seen[nameOf(file.path)] = true
 		return f.compare(ctx, nameOf(file.path), file.path, file.stamp)
@@ -78,7 +79,10 @@ func (f *feeder) send(ctx context.Context) error {
 	}
 	_, err := f.p.readers.EnqueueBatch(ctx, f.host, f.batch)
 	f.batch = f.batch[:0]
-	return err
+	if err != nil {
+		return err
+	}
+	return f.sent()
 }
 
 // missing enqueues the files that are stored and were not seen. What lies below a

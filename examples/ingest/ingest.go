@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/seam"
 )
@@ -131,7 +132,7 @@ func (j *journey) run(ctx context.Context) (report, error) {
 // feed enqueues what is to be done, and reports whether that is anything, or
 // something was left from an earlier run.
 func (j *journey) feed(ctx context.Context, known book) (unread []string, work bool, err error) {
-	f, unread, err := j.p.feed(ctx, j.host)
+	f, unread, err := j.p.feed(ctx, j.host, func() error { _, err := j.progress(ctx); return err })
 	if err != nil {
 		return nil, false, err
 	}
@@ -166,14 +167,23 @@ func (j *journey) watch(ctx context.Context) error {
 	}
 }
 
+// progress shows how far the tasks are.
+func (j *journey) progress(ctx context.Context) (workerpool.Stats, error) {
+	s, err := j.p.readers.Stats(ctx, j.host)
+	if err == nil {
+		j.base = min(j.base, s.Done+s.Dead) // less by the dead letters that are tried again
+		j.meter.show(s.Done+s.Dead-j.base, s.Submitted-s.Cancelled-j.base)
+	}
+	return s, err
+}
+
 // look shows how far it all is, and reports whether it is over: all is done, and
 // the continuous job has seen it and ended.
 func (j *journey) look(ctx context.Context) (over bool, err error) {
-	s, err := j.p.readers.Stats(ctx, j.host)
+	s, err := j.progress(ctx)
 	if err != nil {
 		return false, err
 	}
-	j.meter.show(s.Done+s.Dead-j.base, s.Submitted-s.Cancelled-j.base)
 	b, err := bookOf.Call(ctx, j.host, theLedger, struct{}{})
 	if err != nil {
 		return false, err

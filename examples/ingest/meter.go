@@ -56,10 +56,11 @@ func (b *bar) show(done, total uint64) {
 	if b.bar == nil {
 		b.bar = progressbar.NewOptions64(int64(total),
 			progressbar.OptionSetWriter(b.w), progressbar.OptionSetDescription("Indexing"),
-			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("files"),
-			progressbar.OptionFullWidth())
+			progressbar.OptionShowCount(), progressbar.OptionSetWidth(40), progressbar.OptionSetPredictTime(false))
 	}
-	b.bar.ChangeMax64(int64(total))
+	if b.bar.GetMax64() != int64(total) {
+		b.bar.ChangeMax64(int64(total))
+	}
 	_ = b.bar.Set64(int64(min(done, total))) // a terminal that does not take it shows nothing
 }
 

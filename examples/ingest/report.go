@@ -153,7 +153,7 @@ func (r *report) tables(w io.Writer) {
 func (r *report) story(w io.Writer) {
 	fmt.Fprintf(w, "\nTotals: %d files, %d bytes, %d lines in %d packages, which import %d; %d files do not parse and are counted all the same.\n",
 		r.Files, r.Bytes, r.Lines, r.Packages, r.Imported, r.Unparsed)
-	fmt.Fprintf(w, "Executions: %d, in %d openings of the store; %d were cut off and done again.\n", r.Executions, r.Openings, r.Recovered)
+	fmt.Fprintf(w, "Executions: %d; cut off and done again: %d; openings of the store: %d.\n", r.Executions, r.Recovered, r.Openings)
 	for _, class := range slices.Sorted(maps.Keys(r.restored)) {
 		fmt.Fprintf(w, "  %d recovered in this run: %s\n", r.restored[class], class)
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -46,6 +47,8 @@ func explain(err error, s settings) string {
 		return fmt.Sprintf("%s (-data names the store)", text)
 	case errors.Is(err, storage.ErrNoSpace):
 		return fmt.Sprintf("%s; nothing is lost, the same command goes on (store %s)", text, s.data)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Sprintf("%s: free some space and run the same command again, or name another directory with -data", text)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Sprintf("%s: name another directory, or change its mode", text)
 	}

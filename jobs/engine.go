@@ -50,13 +50,22 @@ type Engine struct {
 
 	open    map[Token]*execution
 	checkAt time.Time // no open execution is to be looked at before it; zero if none is open
-	marked  bool      // the open-execution mark is stored
+	mark    mark
 	purged  bool      // the object ends with this turn
 	closing bool      // the host was shutting down when this turn began
 	at      time.Time // when this turn began
 
 	ends ends
 }
+
+// mark is what is stored of the object's open-execution mark.
+type mark uint8
+
+const (
+	noMark  mark = iota
+	oldMark      // written by an earlier activation
+	ownMark      // written by this one
+)
 
 // Attach returns the engine of the object of st. A constructor calls it when p
 // has loaded what it has stored. It makes the check of a wake-up (R1 to R3) and

@@ -68,7 +68,9 @@ func (e *Engine) load(ctx context.Context) error {
 		}
 		e.open[x.Token] = &execution{Execution: x}
 	}
-	e.marked = len(e.open) > 0
+	if len(e.open) > 0 {
+		e.mark = oldMark
+	}
 	return nil
 }
 

@@ -26,17 +26,22 @@ const (
 	byCron
 )
 
-// Every runs d after the end of the last run (fixed delay). d must be positive.
+// Every runs d after the end of the last run (fixed delay). d is at least a
+// millisecond.
 func Every(d time.Duration) Schedule { return periodic(fixedDelay, d) }
 
 // Rate runs at whole multiples of d after the start of the job, however long
-// the runs take (fixed rate). d must be positive.
+// the runs take (fixed rate). d is at least a millisecond.
 func Rate(d time.Duration) Schedule { return periodic(fixedRate, d) }
+
+// minPeriod is the shortest period. A shorter one is most likely a bare number
+// that was meant as milliseconds or seconds.
+const minPeriod = time.Millisecond
 
 func periodic(kind scheduleKind, d time.Duration) Schedule {
 	s := Schedule{kind: kind, period: d}
-	if d <= 0 {
-		s.err = fmt.Errorf("%w: schedule: period %s is not positive", ErrInvalid, d)
+	if d < minPeriod {
+		s.err = fmt.Errorf("%w: schedule: period %s is below %s; write it with its unit, as in 5*time.Second", ErrInvalid, d, minPeriod)
 	}
 	return s
 }

@@ -100,10 +100,11 @@ func TestScheduleMissed(t *testing.T) {
 	})
 }
 
-// Proves C2: every mistake in a schedule is an error that says so.
+// Proves C2: every mistake in a schedule is an error that says so. Case 6: a bare
+// number that was meant as milliseconds is one, and not a hot loop.
 func TestScheduleMistakes(t *testing.T) {
 	for _, s := range []Schedule{
-		Every(0), Rate(-time.Second), Every(time.Hour).WithJitter(-1),
+		Every(0), Every(5000), Rate(60), Rate(-time.Second), Every(time.Hour).WithJitter(-1),
 		Cron("", ""), Cron("61 * * * * *", ""), Cron("* * *", ""), Cron("0 0 9 * * *", "Mars/Olympus"),
 		Cron("@every 5s", ""), Cron("TZ=UTC 0 0 9 * * *", ""), Cron("0 0 0 30 2 *", ""),
 	} {
@@ -120,7 +121,7 @@ var zones = []string{"", "Europe/Paris", "America/New_York", "America/Sao_Paulo"
 
 func drawSchedule(t *rapid.T) Schedule {
 	period := func() time.Duration {
-		return time.Duration(rapid.Int64Range(1, int64(48*time.Hour)).Draw(t, "period"))
+		return time.Duration(rapid.Int64Range(int64(minPeriod), int64(48*time.Hour)).Draw(t, "period"))
 	}
 	var s Schedule
 	switch rapid.IntRange(0, 2).Draw(t, "kind") {
@@ -139,7 +140,7 @@ func drawSchedule(t *rapid.T) Schedule {
 	return s
 }
 
-// Proves C2: occurrences move forward only, jitter only adds, and after a stop
+// Proves C2, Case 24: occurrences move forward only, jitter only adds, and after a stop
 // of any length one take brings RunOnce and Skip back to the present: no burst.
 func TestScheduleProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -146,20 +146,24 @@ func earliest(a, b time.Time) time.Time {
 
 // settle stores the mark and the alarm that follow from the state.
 func (e *Engine) settle(ctx context.Context) error {
-	if open := len(e.open) > 0; open != e.marked {
-		if err := e.setMark(ctx, open); err != nil {
-			return err
-		}
-		e.marked = open
+	if err := e.setMark(ctx); err != nil {
+		return err
 	}
 	return e.arm(ctx)
 }
 
-func (e *Engine) setMark(ctx context.Context, open bool) error {
-	if open {
-		return e.st.OpenExecution(ctx, nil)
+// setMark keeps the open-execution mark while any execution is open. One of an
+// earlier activation is replaced, so that the mark tells which process has them.
+func (e *Engine) setMark(ctx context.Context) error {
+	want, set := noMark, e.st.CloseExecution
+	if len(e.open) > 0 {
+		want, set = ownMark, func(ctx context.Context) error { return e.st.OpenExecution(ctx, nil) }
 	}
-	return e.st.CloseExecution(ctx)
+	if e.mark == want {
+		return nil
+	}
+	e.mark = want
+	return set(ctx)
 }
 
 func (e *Engine) arm(ctx context.Context) error {

@@ -96,9 +96,10 @@ func exhaust(t *testing.T, scenario harness.Scenario, opts ...harness.Option) {
 	}
 }
 
-// Proves C1, C3, J5, J8, R1, R2, R4, R5: a crash before the start batch leaves no
-// job; after it, after B1, in the work, before B2 and after B2 the runs go on,
-// each committed once, under the same key.
+// Proves C1, C3, J5, J8, R1, R2, R4, R5, R7: a crash before the start batch leaves
+// no job; after it, after B1, in the work, before B2 and after B2 the runs go on,
+// each committed once, under the same key. A crash in the recovery itself changes
+// nothing of this. Case CR1, Case CR2, Case CR3, Case CR4, Case CR5, Case AJ3.
 func TestRunsSurviveCrashes(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{Schedule: jobs.Every(30 * time.Minute)})
@@ -109,10 +110,14 @@ func TestRunsSurviveCrashes(t *testing.T) {
 		s.Always("both runs are committed", st.Meta.RunCount == 2, st.Meta)
 		s.Always("running, with the next run to come", st.Meta.Status == jobs.Running && st.Due.After(s.Now()), st)
 		counted(s, st, state, 0)
-	}, promises...)
+	}, append(promises, harness.RecoversWithin(patience))...)
 }
 
-// Proves J9, C3: in retry backoff a crash changes nothing: the retry comes once,
+// patience is how long a job may take to a scheduled or a terminal state (R7):
+// twice the stale threshold, as there is no backoff.
+const patience = 2 * 30 * time.Second
+
+// Proves J9, C3, Case CR6: in retry backoff a crash changes nothing: the retry comes once,
 // at its stored time.
 func TestRetrySurvivesCrashes(t *testing.T) {
 	boom := errors.New("boom")
@@ -139,7 +144,7 @@ func TestRetrySurvivesCrashes(t *testing.T) {
 	}, harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned)
 }
 
-// Proves J9, J10: exhaustion is wholly done or wholly not: failed with an event,
+// Proves J9, J10, Case CR7: exhaustion is wholly done or wholly not: failed with an event,
 // or gone.
 func TestExhaustionSurvivesCrashes(t *testing.T) {
 	for _, policy := range []jobs.Exhausted{jobs.Keep, jobs.Fail, jobs.Purge} {
@@ -177,7 +182,7 @@ func TestExhaustionSurvivesCrashes(t *testing.T) {
 	}
 }
 
-// Proves J10: terminate is wholly done or wholly not, at every crash; the id may
+// Proves J10, Case CR7, Case 5: terminate is wholly done or wholly not, at every crash; the id may
 // start again, with keys of its own.
 func TestTerminateSurvivesCrashes(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Proves C2: a process that was down for hours runs each job once, promptly, and
+// Proves C2, Case AJ2, Case 29: a process that was down for hours runs each job once, promptly, and
 // then as scheduled; or each missed run; or none.
 func TestDownForHours(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -40,7 +40,7 @@ func TestDownForHours(t *testing.T) {
 	}
 }
 
-// Proves R2, R4, R6: a run that kills its process each time is repeated three
+// Proves R2, R4, R6, Case 14, Case AJ4: a run that kills its process each time is repeated three
 // times, under the same number and key, and then the job has failed, visibly,
 // with no alarm. Resume gives it another chance.
 func TestRunThatKillsItsProcess(t *testing.T) {
@@ -92,8 +92,9 @@ func TestRunThatKillsItsProcess(t *testing.T) {
 	})
 }
 
-// Proves R1, R2, R6: a lost run begins again 100 ms after the open, without any
-// call, and the report tells of it.
+// Proves R1, R2, R6, Case 15, Case 28: a lost run, however young, begins again
+// 100 ms after the open, without any call; the report tells of it, and its events
+// are those of any run.
 func TestRecoveryIsPrompt(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		var began []time.Time
@@ -199,7 +200,7 @@ func TestResetActivation(t *testing.T) {
 
 func panics[T any](*T, context.Context, int) (int, error) { panic("reset") }
 
-// Proves J12: a deploy that removes the definition parks the job; one that brings
+// Proves J12, Case AJ5: a deploy that removes the definition parks the job; one that brings
 // it back revives it, with its state, and what was due runs.
 func TestDefinitionGoneAndBack(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
@@ -224,7 +225,7 @@ func TestDefinitionGoneAndBack(t *testing.T) {
 	})
 }
 
-// Proves J2, R3: metadata of an older version, with fields missing, is read; a
+// Proves J2, R3, Case AJ6: metadata of an older version, with fields missing, is read; a
 // job that it says is executing runs again, an orphan is armed.
 func TestOldMetadata(t *testing.T) {
 	for name, meta := range map[string]map[string]any{

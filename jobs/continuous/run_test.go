@@ -41,7 +41,7 @@ func sameLines(s *harness.Sim, name string, got []string, want ...string) {
 	s.Always(name, strings.Join(got, "\n") == strings.Join(want, "\n"), "\n"+strings.Join(got, "\n"))
 }
 
-// Proves J11, J9, C4: exactly one event for each start, success, failure, retry
+// Proves J11, J9, C4, Case 2, Case 4, Case 13: exactly one event for each start, success, failure, retry
 // and exhaustion, in order, with the attempt that it is about; a run that was
 // given up keeps the schedule.
 func TestEventsOfRetries(t *testing.T) {
@@ -87,7 +87,7 @@ func TestEventsOfMoves(t *testing.T) {
 	})
 }
 
-// Proves J9: the wait counts from the failure and not from the start of a slow
+// Proves J9, Case 8, Case 9: the wait counts from the failure and not from the start of a slow
 // attempt, and exhaustion by duration is told as such.
 func TestSlowAttemptsAndDuration(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
@@ -110,7 +110,7 @@ func TestSlowAttemptsAndDuration(t *testing.T) {
 	})
 }
 
-// Proves J6, J7: status and pause are served while a run executes; a healthy run
+// Proves J6, J7, Case 30: status and pause are served while a run executes; a healthy run
 // of any length is never stolen, and its lease is extended.
 func TestLongRun(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {

@@ -139,7 +139,7 @@ func (p picky) Validate() error {
 	return nil
 }
 
-// Proves J4: a bad first state is refused before anything is stored.
+// Proves J4, Case 1: a bad first state is refused before anything is stored.
 func TestBadStateLeavesNothing(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		j := continuous.New(continuous.Config[picky]{

@@ -191,9 +191,7 @@ func (s *scrubber) still(ctx context.Context, o storage.Object, f facts) (bool, 
 
 // repair wakes an object, and reports whether that mended it.
 func (s *scrubber) repair(ctx context.Context, o storage.Object, promise string) (bool, error) {
-	if err := any(s.host).(interface {
-		Wake(context.Context, storage.ID) error
-	}).Wake(ctx, o.ID); err != nil {
+	if err := s.host.Wake(ctx, o.ID); err != nil {
 		if errors.Is(err, object.ErrStorage) || errors.Is(err, object.ErrShutdown) || context.Cause(ctx) != nil {
 			return false, err
 		}

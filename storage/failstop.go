@@ -42,12 +42,13 @@ type failStopFS struct {
 	vfs.FS
 	end  *ending
 	void vfs.FS // files made after the end
+	sums *sums
 
 	lastRead atomic.Pointer[string] // the file opened last for reading
 }
 
-func newFailStopFS(fsys vfs.FS, end *ending) *failStopFS {
-	return &failStopFS{FS: fsys, end: end, void: vfs.NewMem()}
+func newFailStopFS(fsys vfs.FS, end *ending, sums *sums) *failStopFS {
+	return &failStopFS{FS: fsys, end: end, void: vfs.NewMem(), sums: sums}
 }
 
 // isTable tells files whose loss Pebble can live with from the others.
@@ -63,7 +64,7 @@ func (fsys *failStopFS) guard(name string, open func() (vfs.File, error)) (vfs.F
 			return f, err
 		}
 		if err == nil {
-			return &failStopFile{f, fsys.end}, nil
+			return fsys.file(f, name), nil
 		}
 		fsys.end.fail(err)
 	}
@@ -78,7 +79,12 @@ func (fsys *failStopFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, 
 }
 
 func (fsys *failStopFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return fsys.guard(to, func() (vfs.File, error) { return fsys.FS.ReuseForWrite(from, to, c) })
+	return fsys.guard(to, func() (vfs.File, error) {
+		if err := fsys.sums.gone(fsys.PathBase(from)); err != nil {
+			return nil, err
+		}
+		return fsys.FS.ReuseForWrite(from, to, c)
+	})
 }
 
 func (fsys *failStopFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
@@ -91,7 +97,14 @@ func (fsys *failStopFS) OpenDir(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &failStopFile{f, fsys.end}, nil
+	return fsys.file(f, ""), nil
+}
+
+func (fsys *failStopFS) file(f vfs.File, name string) vfs.File {
+	if base := fsys.PathBase(name); hasSum(base) {
+		return &summedFile{failStopFile{f, fsys.end}, base, fsys.sums, sum{}}
+	}
+	return &failStopFile{f, fsys.end}
 }
 
 func (fsys *failStopFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
@@ -122,7 +135,13 @@ func (fsys *failStopFS) Stat(name string) (vfs.FileInfo, error) {
 
 // Remove and RemoveAll may fail: Pebble goes on with the files it could not remove.
 func (fsys *failStopFS) Remove(name string) error {
-	return fsys.change(name, func(to vfs.FS) error { return to.Remove(name) })
+	return fsys.change(name, func(to vfs.FS) error {
+		if err := fsys.sums.gone(fsys.PathBase(name)); err != nil {
+			fsys.end.fail(err)
+			return nil
+		}
+		return to.Remove(name)
+	})
 }
 
 func (fsys *failStopFS) RemoveAll(name string) error {
@@ -210,4 +229,40 @@ func (f *failStopFile) Close() error {
 	err := f.File.Close()
 	f.do(func() error { return err })
 	return nil
+}
+
+// summedFile is a log or manifest, whose sum is stored.
+type summedFile struct {
+	failStopFile
+	name    string
+	sums    *sums
+	written sum
+}
+
+func (f *summedFile) Write(p []byte) (int, error) {
+	f.written = f.written.of(p) // before the write, which may change p
+	return f.failStopFile.Write(p)
+}
+
+// Sync does not return before the sum of a manifest is durable too.
+func (f *summedFile) Sync() error {
+	now := f.written
+	f.do(func() error {
+		if err := f.File.Sync(); err != nil || !isManifest(f.name) {
+			return err
+		}
+		return f.sums.synced(f.name, now)
+	})
+	return nil
+}
+
+// Close stores the sum of a log, all of which has been synced.
+func (f *summedFile) Close() error {
+	f.do(func() error {
+		if !isLog(f.name) {
+			return nil
+		}
+		return f.sums.finished(f.name, f.written)
+	})
+	return f.failStopFile.Close()
 }

@@ -119,7 +119,7 @@ func formatText(shards int) string {
 }
 
 func formatCheck(text string) string {
-	return fmt.Sprintf("check %08x", crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)))
+	return fmt.Sprintf("check %08x", crc32.Checksum([]byte(text), castagnoli))
 }
 
 // parseFormat reads the content of a format file. Of other versions it reads

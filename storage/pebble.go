@@ -34,8 +34,9 @@ type PebbleOptions struct {
 
 // pebbleEngine is Pebble as an Engine.
 type pebbleEngine struct {
-	db  *pebble.DB
-	log *pebbleLog
+	db   *pebble.DB
+	log  *pebbleLog
+	sums *sums
 }
 
 // OpenPebble opens the Pebble database in dir and makes it if it is absent. A
@@ -45,35 +46,61 @@ func OpenPebble(dir string, o PebbleOptions) (Engine, error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
-	desc, err := pebble.Peek(dir, o.FS)
-	if err != nil && !isNotExist(err) {
-		return nil, wrapPebble("look at "+dir, err)
+	manifest, err := findManifest(dir, o.FS)
+	if err != nil {
+		return nil, err
 	}
-	if err != nil || !desc.Exists {
+	if manifest == "" {
 		if o.mustExist {
 			return nil, fmt.Errorf("%w: the database in %s is missing", ErrCorrupt, dir)
 		}
-		e, err := openPebble(dir, o)
+		if err := o.FS.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+		e, err := openPebble(dir, "", o)
+		if err == nil {
+			err = e.Close()
+		}
+		if err == nil {
+			manifest, err = findManifest(dir, o.FS)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if err := e.Close(); err != nil {
-			return nil, err
-		}
 	}
-	return openPebble(dir, o)
+	return openPebble(dir, manifest, o)
 }
 
-func openPebble(dir string, o PebbleOptions) (e *pebbleEngine, err error) {
+// findManifest returns the name of the present manifest, or "" if there is no
+// database in dir.
+func findManifest(dir string, fsys vfs.FS) (string, error) {
+	desc, err := pebble.Peek(dir, fsys)
+	switch {
+	case isNotExist(err):
+		return "", nil
+	case err != nil:
+		return "", wrapPebble("look at "+dir, err)
+	case !desc.Exists:
+		return "", nil
+	}
+	return fsys.PathBase(desc.ManifestFilename), nil
+}
+
+func openPebble(dir, manifest string, o PebbleOptions) (e *pebbleEngine, err error) {
 	log := &pebbleLog{log: o.Log}
 	defer log.recoverFatal(&err)
-	fsys := newFailStopFS(o.FS, &log.end)
+	sums, err := openSums(o.FS, dir, manifest)
+	if err != nil {
+		return nil, err
+	}
+	fsys := newFailStopFS(o.FS, &log.end, sums)
 	o.FS = fsys
 	db, err := pebble.Open(dir, pebbleOptions(o, log))
 	if err != nil {
+		_ = sums.close() // err comes first
 		return nil, fsys.blame(wrapPebble("open "+dir, err))
 	}
-	e = &pebbleEngine{db, log}
+	e = &pebbleEngine{db, log, sums}
 	if err := log.failed(); err != nil {
 		_ = e.Close() // returns the same error
 		return nil, wrapPebble("open "+dir, err)
@@ -193,6 +220,9 @@ func (e *pebbleEngine) Close() (err error) {
 		}
 	}
 	err = wrapPebble("close", e.db.Close())
+	if sumsErr := e.sums.close(); err == nil {
+		err = wrapPebble("close", sumsErr)
+	}
 	if failed := e.log.failed(); failed != nil {
 		return failed
 	}

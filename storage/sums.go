@@ -1,0 +1,245 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// sumsFile is beside Pebble's files, and holds what they ought to be.
+//
+// Pebble takes damage at the end of its manifest for a torn write: it opens the
+// store as it was before the newest flush, whose log is gone by then. It does not
+// miss a log either, nor the end of one before the newest. So for each manifest
+// this file says up to where it was synced, for each finished log how long it is,
+// each with a checksum of the content:
+//
+//	MANIFEST-000020 1284 5d3a91f0 8c1e77b2
+//	000023.log 65536 00b1c2d3 4f5e6a7b
+//	000023.log gone 91ab34cd
+//
+// The last column is a checksum of the line. A manifest's line is durable before
+// Pebble acts on what it wrote there; the line that a log is gone before it goes.
+const sumsFile = "HOLDFAST.sums"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sums is the content of the sums file and the file, open for more lines.
+type sums struct {
+	mu    sync.Mutex
+	file  vfs.File       // nil: closed
+	lines map[string]sum // the newest line of each file
+}
+
+// sum is the length and checksum of a file, or of its synced part.
+type sum struct {
+	length int64
+	crc    uint32
+}
+
+func (s sum) of(p []byte) sum {
+	return sum{s.length + int64(len(p)), crc32.Update(s.crc, castagnoli, p)}
+}
+
+// hasSum tells the files of which the sums file speaks.
+func hasSum(base string) bool { return isLog(base) || isManifest(base) }
+
+func isLog(base string) bool      { return strings.HasSuffix(base, ".log") }
+func isManifest(base string) bool { return strings.HasPrefix(base, "MANIFEST-") }
+
+// openSums reads the sums file of the database in dir, compares the logs and the
+// present manifest ("" for a new database) with it, and begins a new file with
+// the lines that still matter.
+func openSums(fsys vfs.FS, dir, manifest string) (*sums, error) {
+	s := &sums{lines: make(map[string]sum)}
+	path := fsys.PathJoin(dir, sumsFile)
+	if manifest != "" {
+		text, err := readFile(fsys, path)
+		if isNotExist(err) {
+			return nil, fmt.Errorf("%w: %s is missing", ErrCorrupt, path)
+		}
+		if err == nil {
+			err = s.parse(text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+		if err := s.compare(fsys, dir, manifest); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.begin(fsys, dir); err != nil {
+		return nil, fmt.Errorf("write %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// parse reads the lines. Only the last may be torn.
+func (s *sums) parse(text string) error {
+	for text != "" {
+		line, rest, whole := strings.Cut(text, "\n")
+		name, sum, gone, ok := parseSum(line)
+		switch {
+		case !ok && rest == "":
+			return nil
+		case !ok || !whole:
+			return fmt.Errorf("%w: line %q", ErrCorrupt, line)
+		case gone:
+			delete(s.lines, name)
+		default:
+			s.lines[name] = sum
+		}
+		text = rest
+	}
+	return nil
+}
+
+func parseSum(line string) (name string, s sum, gone, ok bool) {
+	i := strings.LastIndexByte(line, ' ')
+	if i < 0 || line != sealed(line[:i]) {
+		return "", sum{}, false, false
+	}
+	if name, gone = strings.CutSuffix(line[:i], " gone"); gone {
+		return name, sum{}, true, true
+	}
+	n, err := fmt.Sscanf(line[:i], "%s %d %x", &name, &s.length, &s.crc)
+	return name, s, false, n == 3 && err == nil
+}
+
+// sealed is a line with its own checksum.
+func sealed(line string) string {
+	return fmt.Sprintf("%s %08x", line, crc32.Checksum([]byte(line), castagnoli))
+}
+
+func sumLine(name string, s sum) string { return fmt.Sprintf("%s %d %08x", name, s.length, s.crc) }
+
+// compare forgets the manifests that are no longer of use and checks the rest.
+func (s *sums) compare(fsys vfs.FS, dir, manifest string) error {
+	maps.DeleteFunc(s.lines, func(name string, _ sum) bool { return isManifest(name) && name != manifest })
+	if _, ok := s.lines[manifest]; !ok {
+		return fmt.Errorf("%w: %s does not speak of %s", ErrCorrupt, fsys.PathJoin(dir, sumsFile), manifest)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.lines)) {
+		path := fsys.PathJoin(dir, name)
+		got, err := sumOf(fsys, path, s.lines[name].length)
+		switch {
+		case isNotExist(err):
+			return fmt.Errorf("%w: %s is missing; %s speaks of it", ErrCorrupt, path, sumsFile)
+		case err != nil:
+			return fmt.Errorf("read %s: %w", path, err)
+		case got != s.lines[name]:
+			return fmt.Errorf("%w: %s is not what was written; %s says so", ErrCorrupt, path, sumsFile)
+		}
+	}
+	return nil
+}
+
+// sumOf sums the first length bytes of a file.
+func sumOf(fsys vfs.FS, path string, length int64) (s sum, err error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return sum{}, err
+	}
+	buf := make([]byte, min(length, 1<<20))
+	for s.length < length && err == nil {
+		var n int
+		n, err = f.Read(buf[:min(int64(len(buf)), length-s.length)])
+		s = s.of(buf[:n])
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return s, errors.Join(err, f.Close())
+}
+
+// begin writes the present lines into a new file, which replaces the old one
+// when it is durable.
+func (s *sums) begin(fsys vfs.FS, dir string) error {
+	path := fsys.PathJoin(dir, sumsFile)
+	f, err := fsys.Create(path+".new", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	s.file = f
+	for _, name := range slices.Sorted(maps.Keys(s.lines)) {
+		if err == nil {
+			err = s.write(sumLine(name, s.lines[name]))
+		}
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = fsys.Rename(path+".new", path)
+	}
+	if err == nil {
+		err = syncDir(fsys, dir)
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return nil
+}
+
+func (s *sums) write(line string) error {
+	_, err := s.file.Write([]byte(sealed(line) + "\n"))
+	return err
+}
+
+// synced stores that the part of a manifest with this sum is durable.
+func (s *sums) synced(name string, now sum) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file == nil || s.lines[name] == now {
+		return nil
+	}
+	s.lines[name] = now
+	if err := s.write(sumLine(name, now)); err != nil {
+		return err
+	}
+	return s.file.Sync()
+}
+
+// finished stores the sum of a log to which nothing will be added. It is made
+// durable by whatever comes next, or by close.
+func (s *sums) finished(name string, now sum) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file == nil {
+		return nil
+	}
+	s.lines[name] = now
+	return s.write(sumLine(name, now))
+}
+
+// gone stores that a log is about to be removed or written over.
+func (s *sums) gone(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.lines[name]; !ok || s.file == nil {
+		return nil
+	}
+	delete(s.lines, name)
+	if err := s.write(name + " gone"); err != nil {
+		return err
+	}
+	return s.file.Sync()
+}
+
+func (s *sums) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.file == nil {
+		return nil
+	}
+	err := errors.Join(s.file.Sync(), s.file.Close())
+	s.file = nil
+	return err
+}

@@ -114,7 +114,7 @@ func crashRun(t testing.TB, open Opener, o Options, choose func(op Op, keep int)
 			}
 			if at == nil {
 				acked := subj.acked.Load() // before the capture: what it counts is in it
-				m := capture(mem, fsys.synced)
+				m := capture(mem, fsys)
 				at, then = &m, subj.after(acked, subj.issued.Load())
 			}
 			nested := -1
@@ -160,7 +160,7 @@ func (c crash) check(t testing.TB, seed uint64) (points, nested int) {
 	fsys = newHookFS(mem, func(op Op) error {
 		if op.Index == c.nested {
 			acked := subj.acked.Load()
-			inner = &crash{op: op, moment: capture(mem, fsys.synced), subj: subj.after(acked, subj.issued.Load())}
+			inner = &crash{op: op, moment: capture(mem, fsys), subj: subj.after(acked, subj.issued.Load())}
 		}
 		return nil
 	})

@@ -2,6 +2,7 @@ package storagetest
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"sync"
 
@@ -25,11 +26,12 @@ type hookFS struct {
 	mu     sync.Mutex
 	ops    int
 	before func(Op) error
-	synced map[string]int64 // how much of each file was synced under its name
+	synced map[string]int64 // how much of each file was synced
+	fresh  map[string]bool  // names that stand for another file since their directory was synced
 }
 
 func newHookFS(fsys vfs.FS, before func(Op) error) *hookFS {
-	return &hookFS{FS: fsys, before: before, synced: make(map[string]int64)}
+	return &hookFS{FS: fsys, before: before, synced: make(map[string]int64), fresh: make(map[string]bool)}
 }
 
 // count is the number of operations so far.
@@ -66,6 +68,7 @@ func (h *hookFS) open(kind, path string, f func() (vfs.File, error)) (file vfs.F
 func (h *hookFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	return h.open("create", name, func() (vfs.File, error) {
 		delete(h.synced, name)
+		h.fresh[name] = true
 		return h.FS.Create(name, c)
 	})
 }
@@ -91,7 +94,10 @@ func (h *hookFS) OpenDir(name string) (vfs.File, error) {
 }
 
 func (h *hookFS) Link(from, to string) error {
-	return h.op("link", to, func() error { return h.FS.Link(from, to) })
+	return h.op("link", to, func() error {
+		h.synced[to], h.fresh[to] = h.synced[from], true
+		return h.FS.Link(from, to)
+	})
 }
 
 func (h *hookFS) Rename(from, to string) error {
@@ -102,7 +108,7 @@ func (h *hookFS) Rename(from, to string) error {
 }
 
 func (h *hookFS) renamed(from, to string) {
-	h.synced[to] = h.synced[from]
+	h.synced[to], h.fresh[to] = h.synced[from], true
 	delete(h.synced, from)
 }
 
@@ -161,10 +167,15 @@ func (f *hookFile) sync(sync func() error) error {
 			return err
 		}
 		info, err := f.File.Stat()
-		if err == nil && !info.IsDir() {
+		switch {
+		case err != nil:
+			return err
+		case info.IsDir():
+			maps.DeleteFunc(f.fsys.fresh, func(name string, _ bool) bool { return f.fsys.PathDir(name)+"/" == f.path })
+		default:
 			f.fsys.synced[f.path] = info.Size()
 		}
-		return err
+		return nil
 	})
 }
 

@@ -27,12 +27,13 @@ const (
 // what was not synced.
 type moment struct {
 	synced, all *vfs.MemFS
-	lengths     map[string]int64 // how much of each file was synced under its name
+	lengths     map[string]int64 // how much of each file in all was synced
+	fresh       map[string]bool  // names in all that stand for another file in synced, or for none
 }
 
-// capture must be called where no operation is under way.
-func capture(mem *vfs.MemFS, lengths map[string]int64) moment {
-	return moment{crashClone(mem, KeepNone), crashClone(mem, KeepAll), maps.Clone(lengths)}
+// capture must be called by before of fsys, which is over mem.
+func capture(mem *vfs.MemFS, fsys *hookFS) moment {
+	return moment{crashClone(mem, KeepNone), crashClone(mem, KeepAll), maps.Clone(fsys.synced), maps.Clone(fsys.fresh)}
 }
 
 func crashClone(mem *vfs.MemFS, keep Keep) *vfs.MemFS {
@@ -52,61 +53,72 @@ func (m moment) image(keep Keep) (*vfs.MemFS, error) {
 	case KeepAll:
 		return crashClone(m.all, KeepAll), nil
 	}
-	out := vfs.NewCrashableMem()
-	names := m.synced
+	t := tear{moment: m, keep: keep, names: m.synced, out: vfs.NewCrashableMem()}
 	if choose(keep, "names", 0) {
-		names = m.all
+		t.names = m.all
 	}
-	return out, m.tear(out, names, "", keep)
+	return t.out, t.dir("")
 }
 
-// tear copies the directory path of names to out, with files torn.
-func (m moment) tear(out, names *vfs.MemFS, path string, keep Keep) error {
-	entries, err := names.List(path)
+// tear makes a torn image.
+type tear struct {
+	moment
+	keep  Keep
+	names *vfs.MemFS // one of the moment's, whose names survive
+	out   *vfs.MemFS
+}
+
+// dir copies a directory, with files torn.
+func (t tear) dir(path string) error {
+	entries, err := t.names.List(path)
 	if err != nil {
 		return err
 	}
 	slices.Sort(entries)
 	for _, entry := range entries {
-		name := out.PathJoin(path, entry)
-		info, err := names.Stat(name)
+		name := t.out.PathJoin(path, entry)
+		info, err := t.names.Stat(name)
 		if err != nil {
 			return err
 		}
 		if info.IsDir() {
-			if err = out.MkdirAll(name, 0o755); err == nil {
-				err = m.tear(out, names, name, keep)
+			if err = t.out.MkdirAll(name, 0o755); err == nil {
+				err = t.dir(name)
 			}
 		} else {
 			var data []byte
-			if data, err = m.torn(name, keep); err == nil {
-				err = writeFile(out, name, data)
+			if data, err = t.file(name); err == nil {
+				err = writeFile(t.out, name, data)
 			}
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return syncDir(out, path)
+	return syncDir(t.out, path)
 }
 
-// torn is the content of a file: what was synced, overlaid with the blocks that
+// file is the content of a file: what was synced, overlaid with the blocks that
 // are kept of what was not.
-func (m moment) torn(name string, keep Keep) ([]byte, error) {
-	last, err := readFile(m.all, name)
-	if errors.Is(err, errAbsent) {
-		return readFile(m.synced, name)
+func (t tear) file(name string) ([]byte, error) {
+	last, err := readFile(t.all, name)
+	if errors.Is(err, errAbsent) || t.fresh[name] && t.names == t.synced {
+		return readFile(t.synced, name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	data, err := readFile(m.synced, name)
-	if errors.Is(err, errAbsent) { // its name was not synced, but its content may have been
-		data, err = slices.Clone(last[:min(m.lengths[name], int64(len(last)))]), nil
+	data := slices.Clone(last[:min(t.lengths[name], int64(len(last)))])
+	if !t.fresh[name] {
+		if synced, err := readFile(t.synced, name); err == nil {
+			data = synced
+		} else if !errors.Is(err, errAbsent) { // as LOCK is, which is made unseen
+			return nil, err
+		}
 	}
 	const blockBytes = 4096
 	for from := 0; from < len(last); from += blockBytes {
-		if !choose(keep, name, from) {
+		if !choose(t.keep, name, from) {
 			continue
 		}
 		block := last[from:min(from+blockBytes, len(last))]
@@ -115,7 +127,7 @@ func (m moment) torn(name string, keep Keep) ([]byte, error) {
 		}
 		copy(data[from:], block)
 	}
-	return data, err
+	return data, nil
 }
 
 // choose is a coin that falls the same way for the same arguments.

@@ -1,0 +1,183 @@
+package object_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// Shelf is an object with many keys.
+type Shelf struct{ st *object.State }
+
+// NewShelf makes a shelf; nothing is read before it is needed.
+func NewShelf(_ context.Context, st *object.State) (*Shelf, error) { return &Shelf{st}, nil }
+
+// shelf is a class with one method, which does what fn says.
+func shelf(fn func(s *Shelf, ctx context.Context) error) (*object.Class[Shelf], *object.Method[struct{}, struct{}]) {
+	class := object.Define("shelf", NewShelf)
+	return class, object.Handle(class, "do", func(s *Shelf, ctx context.Context, _ struct{}) (struct{}, error) {
+		return struct{}{}, fn(s, ctx)
+	})
+}
+
+// once runs fn as a turn of an object of its own.
+func once(fn func(s *Shelf, ctx context.Context) error) {
+	ctx := context.Background()
+	class, do := shelf(fn)
+	host := memory(class)
+	defer host.Shutdown(ctx)
+	if _, err := do.Call(ctx, host, "a", struct{}{}); err != nil {
+		fmt.Println("error:", err)
+	}
+}
+
+// Keys come in the order of their bytes.
+func ExampleStorage_List() {
+	once(func(s *Shelf, ctx context.Context) error {
+		st := s.st.Storage()
+		err := st.PutBatch(ctx, []object.Entry{{"book/1", "Emma"}, {"book/2", "Ulysses"}, {"disc/1", "Kind of Blue"}})
+		if err != nil {
+			return err
+		}
+		for item, err := range st.List(ctx, object.ListOptions{Prefix: "book/", Reverse: true}) {
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%s %s\n", item.Key, item.Value)
+		}
+		return nil
+	})
+	// Output:
+	// book/2 "Ulysses"
+	// book/1 "Emma"
+}
+
+// Reads see what the turn has written.
+func ExampleStorage_GetInto() {
+	once(func(s *Shelf, ctx context.Context) error {
+		st := s.st.Storage()
+		if err := st.Put(ctx, "size", 3); err != nil {
+			return err
+		}
+		var size int
+		ok, err := st.GetInto(ctx, "size", &size)
+		fmt.Println(size, ok)
+		removed, _ := st.Delete(ctx, "size")
+		_, ok, _ = st.Get(ctx, "size")
+		fmt.Println(removed, ok)
+		return err
+	})
+	// Output:
+	// 3 true
+	// true false
+}
+
+func ExampleStorage_GetBatch() {
+	once(func(s *Shelf, ctx context.Context) error {
+		st := s.st.Storage()
+		if err := errors.Join(st.PutBytes(ctx, "a", []byte("1")), st.PutBytes(ctx, "b", []byte("2"))); err != nil {
+			return err
+		}
+		found, err := st.GetBatch(ctx, "a", "b", "c")
+		fmt.Printf("%s %s %d\n", found["a"], found["b"], len(found))
+		n, _ := st.DeleteBatch(ctx, "a", "c")
+		fmt.Println("deleted", n)
+		return err
+	})
+	// Output:
+	// 1 2 2
+	// deleted 1
+}
+
+// An error of the transaction undoes what it wrote, and nothing else.
+func ExampleStorage_Transaction() {
+	once(func(s *Shelf, ctx context.Context) error {
+		st := s.st.Storage()
+		if err := st.Put(ctx, "kept", true); err != nil {
+			return err
+		}
+		err := st.Transaction(ctx, func(ctx context.Context, tx *object.Storage) error {
+			if err := tx.Put(ctx, "dropped", true); err != nil {
+				return err
+			}
+			return errors.New("changed my mind")
+		})
+		_, kept, _ := st.Get(ctx, "kept")
+		_, dropped, _ := st.Get(ctx, "dropped")
+		fmt.Println(err, kept, dropped)
+		return nil
+	})
+	// Output: changed my mind true false
+}
+
+func ExampleStorage_DeleteAll() {
+	once(func(s *Shelf, ctx context.Context) error {
+		st := s.st.Storage()
+		if err := errors.Join(st.Put(ctx, "a", 1), st.Put(ctx, "ab", 2), st.Put(ctx, "b", 3), st.DeletePrefix(ctx, "a")); err != nil {
+			return err
+		}
+		count := func() (n int) {
+			for range st.List(ctx, object.ListOptions{}) {
+				n++
+			}
+			return n
+		}
+		fmt.Println(count())
+		err := st.DeleteAll(ctx)
+		fmt.Println(count())
+		return err
+	})
+	// Output:
+	// 1
+	// 0
+}
+
+// A mark remembers something for a time, such as what has been seen.
+func ExampleState_Mark() {
+	once(func(s *Shelf, ctx context.Context) error {
+		if err := s.st.Mark(ctx, "event-1", []byte("seen"), time.Hour); err != nil {
+			return err
+		}
+		value, ok, err := s.st.Marked(ctx, "event-1")
+		fmt.Printf("%s %v\n", value, ok)
+		_ = s.st.Unmark(ctx, "event-1")
+		_, ok, _ = s.st.Marked(ctx, "event-1")
+		fmt.Println(ok)
+		return err
+	})
+	// Output:
+	// seen true
+	// false
+}
+
+// Sync makes what the turn has written durable before it goes on.
+func ExampleState_Sync() {
+	once(func(s *Shelf, ctx context.Context) error {
+		if err := s.st.Storage().Put(ctx, "sent", true); err != nil {
+			return err
+		}
+		fmt.Println(s.st.Sync(ctx))
+		return errors.New("what was synced stays")
+	})
+	// Output:
+	// <nil>
+	// error: what was synced stays
+}
+
+// A purge removes the object with the turn; what it emits stays.
+func ExampleState_Purge() {
+	ctx := context.Background()
+	class, do := shelf(func(s *Shelf, ctx context.Context) error {
+		return errors.Join(s.st.Storage().Put(ctx, "k", 1), s.st.Emit(ctx, "closed", "for good"), s.st.Purge(ctx))
+	})
+	host := memory(class)
+	defer host.Shutdown(ctx)
+	_, err := do.Call(ctx, host, "a", struct{}{})
+	in, _ := host.Inspect(ctx, class.ID("a"))
+	events, _ := host.Events(ctx, class.ID("a"), 0, 10)
+	fmt.Println(err, in.Exists, len(events))
+	// Output: <nil> false 1
+}

@@ -1,0 +1,150 @@
+package object_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
+)
+
+// Counter is an object that keeps a number.
+type Counter struct {
+	st *object.State
+	n  int
+}
+
+// NewCounter makes a counter in memory from what is stored.
+func NewCounter(ctx context.Context, st *object.State) (*Counter, error) {
+	c := &Counter{st: st}
+	_, err := st.Storage().GetInto(ctx, "n", &c.n)
+	return c, err
+}
+
+// Add is a turn: it stores the new number and returns it.
+func (c *Counter) Add(ctx context.Context, by int) (int, error) {
+	c.n += by
+	return c.n, c.st.Storage().Put(ctx, "n", c.n)
+}
+
+var (
+	Counters = object.Define("counter", NewCounter)
+	Add      = object.Handle(Counters, "add", (*Counter).Add)
+)
+
+// memory is a host whose store is in memory, for examples. Programs name a
+// directory: object.Options{Dir: "data"}.
+func memory(defs ...object.Definition) *object.Host {
+	host, err := object.Open(object.Options{
+		Storage: storage.Options{Engine: memstore.New()},
+		Logger:  slog.New(slog.DiscardHandler),
+	}, defs...)
+	if err != nil {
+		panic(err)
+	}
+	return host
+}
+
+// A class has a name, a constructor and handlers; a host runs its objects.
+func Example() {
+	ctx := context.Background()
+	host := memory(Counters)
+	defer host.Shutdown(ctx)
+
+	fmt.Println(Add.Call(ctx, host, "visits", 1))
+	fmt.Println(Add.Call(ctx, host, "visits", 2))
+	fmt.Println(Add.Call(ctx, host, "other", 5))
+	// Output:
+	// 1 <nil>
+	// 3 <nil>
+	// 5 <nil>
+}
+
+// Options of a class follow the constructor.
+func ExampleDefine() {
+	ctx := context.Background()
+	rare := object.Define("rare", NewCounter, object.ClassOptions{IdleAfter: time.Second, MailboxLimit: 10})
+	add := object.Handle(rare, "add", (*Counter).Add)
+	host := memory(rare)
+	defer host.Shutdown(ctx)
+
+	fmt.Println(rare.Name(), add.Name(), rare.ID("x"))
+	// Output: rare add rare/x
+}
+
+// Mistakes in definitions are errors of Open.
+func ExampleOpen() {
+	broken := object.Define("bad/name", NewCounter)
+	object.Handle(broken, "", (*Counter).Add)
+	_, err := object.Open(object.Options{Dir: "data"}, broken)
+	fmt.Println(err)
+	// Output: object: class "bad/name": a method has no name
+}
+
+// A call with a key runs once, however often it is sent.
+func ExampleIdempotent() {
+	ctx := context.Background()
+	host := memory(Counters)
+	defer host.Shutdown(ctx)
+
+	for range 3 {
+		fmt.Println(Add.Call(ctx, host, "visits", 1, object.Idempotent("request-17", time.Hour)))
+	}
+	// Output:
+	// 1 <nil>
+	// 1 <nil>
+	// 1 <nil>
+}
+
+// An unconfirmed call does not wait for the disk. Sync, or any later call that
+// is confirmed, makes it durable.
+func ExampleUnconfirmed() {
+	ctx := context.Background()
+	host := memory(Counters)
+	defer host.Shutdown(ctx)
+
+	Add.Call(ctx, host, "visits", 1, object.Unconfirmed())
+	fmt.Println(Add.Call(ctx, host, "visits", 1))
+	// Output: 2 <nil>
+}
+
+// A server calls methods by name, with arguments in the host's codec.
+func ExampleHost_CallBytes() {
+	ctx := context.Background()
+	host := memory(Counters)
+	defer host.Shutdown(ctx)
+
+	answer, err := host.CallBytes(ctx, "counter", "visits", "add", []byte("41"))
+	fmt.Printf("%s %v\n", answer, err)
+	_, err = host.CallBytes(ctx, "counter", "visits", "subtract", nil)
+	fmt.Println(err)
+	// Output:
+	// 41 <nil>
+	// counter/visits: object: class has no such method: "subtract"
+}
+
+// Shutdown lets what runs end, and refuses what comes later.
+func ExampleHost_Shutdown() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	host := memory(Counters)
+
+	fmt.Println(host.Shutdown(ctx))
+	<-host.Done()
+	_, err := Add.Call(ctx, host, "visits", 1)
+	fmt.Println(err)
+	fmt.Println(host.Err())
+	// Output:
+	// <nil>
+	// counter/visits: object: host is shut down
+	// object: host is shut down
+}
+
+// Retryable tells whether the same call may be sent again.
+func ExampleRetryable() {
+	fmt.Println(object.Retryable(object.ErrOverloaded), object.Retryable(object.ErrStorage))
+	// Output: true false
+}

@@ -1,0 +1,150 @@
+package object_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// From inside an object the caller is its State; what it replies then waits for
+// what it was told.
+func ExampleMethod_Call() {
+	ctx := context.Background()
+	class, do := shelf(func(s *Shelf, ctx context.Context) error {
+		n, err := Add.Call(ctx, s.st, "shelves", 1)
+		fmt.Println(n)
+		return err
+	})
+	host := memory(class, Counters)
+	defer host.Shutdown(ctx)
+	_, err := do.Call(ctx, host, "a", struct{}{})
+	fmt.Println(err)
+	// Output:
+	// 1
+	// <nil>
+}
+
+// A handler that fails leaves no trace; its error arrives unchanged.
+func ExampleMethod_Call_error() {
+	ctx := context.Background()
+	full := errors.New("shelf is full")
+	class, do := shelf(func(s *Shelf, ctx context.Context) error {
+		if err := s.st.Storage().Put(ctx, "k", 1); err != nil {
+			return err
+		}
+		return full
+	})
+	host := memory(class)
+	defer host.Shutdown(ctx)
+	_, err := do.Call(ctx, host, "a", struct{}{})
+	in, _ := host.Inspect(ctx, class.ID("a"))
+	fmt.Println(errors.Is(err, full), in.Exists)
+	// Output: true false
+}
+
+// Release lets other turns in while slow work is done outside.
+func ExampleState_Release() {
+	ctx := context.Background()
+	var do *object.Method[struct{}, struct{}]
+	var host *object.Host
+	first := true
+	class, do := shelf(func(s *Shelf, ctx context.Context) error {
+		if !first {
+			fmt.Println("another turn")
+			return nil
+		}
+		first = false
+		return s.st.Release(ctx, func(ctx context.Context) error {
+			_, err := do.Call(ctx, host, "a", struct{}{}) // would be a deadlock otherwise
+			return err
+		})
+	})
+	host = memory(class)
+	defer host.Shutdown(ctx)
+	_, err := do.Call(ctx, host, "a", struct{}{})
+	fmt.Println(err)
+	// Output:
+	// another turn
+	// <nil>
+}
+
+// Work begins when its turn is durable, runs beside the turns, and touches the
+// object through Do.
+func ExampleState_Go() {
+	ctx := context.Background()
+	done := make(chan error)
+	class, do := shelf(func(s *Shelf, ctx context.Context) error {
+		return s.st.Go(ctx, "measure", func(ctx context.Context) {
+			length := 42 // slow, and not in a turn
+			done <- s.st.Do(ctx, func(ctx context.Context) error {
+				return s.st.Storage().Put(ctx, "length", length)
+			})
+		})
+	})
+	host := memory(class)
+	defer host.Shutdown(ctx)
+	_, err := do.Call(ctx, host, "a", struct{}{})
+	fmt.Println(err, <-done)
+	in, _ := host.Inspect(ctx, class.ID("a"))
+	fmt.Printf("%s\n", in.Keys[0].Value)
+	// Output:
+	// <nil> <nil>
+	// 42
+}
+
+// What fails in a block resets the activation: the next call constructs again.
+func ExampleState_BlockConcurrencyWhile() {
+	once(func(s *Shelf, ctx context.Context) error {
+		return s.st.BlockConcurrencyWhile(ctx, func(context.Context) error {
+			return errors.New("the lamp is broken")
+		})
+	})
+	// Output: error: the lamp is broken
+}
+
+// A constructor learns why it runs, and a turn who and when it is.
+func ExampleState() {
+	once(func(s *Shelf, ctx context.Context) error {
+		fmt.Println(s.st.ID(), s.st.Name(), s.st.Activation().Reason, s.st.Epoch(), s.st.Closing())
+		return nil
+	})
+	// Output: shelf/a a fresh 1 false
+}
+
+// An open execution is found by the next process, which activates the object.
+func ExampleState_OpenExecution() {
+	ctx := context.Background()
+	open := true
+	class, do := shelf(func(s *Shelf, ctx context.Context) error {
+		if open {
+			return s.st.OpenExecution(ctx, []byte("what is under way"))
+		}
+		return s.st.CloseExecution(ctx)
+	})
+	host := memory(class)
+	defer host.Shutdown(ctx)
+	for _, open = range []bool{true, false} {
+		do.Call(ctx, host, "a", struct{}{})
+		in, err := host.Inspect(ctx, class.ID("a"))
+		fmt.Println(in.Execution, err)
+	}
+	// Output:
+	// true <nil>
+	// false <nil>
+}
+
+// Recoveries is the report of what was found and done.
+func ExampleHost_Recoveries() {
+	ctx := context.Background()
+	class, do := shelf(func(s *Shelf, ctx context.Context) error {
+		return s.st.Recovered(ctx, object.Recovery{Cause: "process died", Attempt: 1, Action: "runs again"})
+	})
+	host := memory(class)
+	defer host.Shutdown(ctx)
+	do.Call(ctx, host, "a", struct{}{})
+	lines, total := host.Recoveries()
+	fmt.Println(total, lines[0].ID, lines[0].Cause, lines[0].Action)
+	// Output: 1 shelf/a process died runs again
+}

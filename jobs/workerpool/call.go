@@ -33,12 +33,29 @@ func (p *partition) putCall(ctx context.Context, num uint64, run jobs.Run) error
 	if err != nil {
 		return err
 	}
+	_, asked, err := p.st.Storage().Get(ctx, callKey(num))
+	if err != nil {
+		return err
+	}
 	if err := p.st.Storage().PutBytes(ctx, callKey(num), b); err != nil {
 		return err
 	}
-	p.calls++
-	p.dirty = true
+	if !asked { // else a replayed task has died again before its first call was over
+		p.calls++
+		p.dirty = true
+	}
 	return nil
+}
+
+// dropCall forgets a call that was not made yet, since there is no letter to tell
+// of any more.
+func (p *partition) dropCall(ctx context.Context, num uint64) error {
+	asked, err := p.st.Storage().Delete(ctx, callKey(num))
+	if asked {
+		p.calls--
+		p.dirty = true
+	}
+	return err
 }
 
 // nextCall is when the next call is due; zero: none is.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
@@ -38,7 +39,7 @@ type Stats struct {
 	Dead       uint64 // dead letters there are
 	Cancelled  uint64
 	Executions uint64 // attempts begun in all
-	Lost       uint64 // of these, cut off by a crash or the end of a lease
+	Lost       uint64 // of these, cut off by a crash, a shutdown or the end of a lease
 	// Partitions are the parts of which the others are the sums.
 	Partitions []Stats `json:",omitempty"`
 }
@@ -95,7 +96,7 @@ func (p *partition) setMode(ctx context.Context, m Mode) (struct{}, error) {
 	}
 	return turn(ctx, p, func(ctx context.Context) (struct{}, error) {
 		p.mode, p.dirty = m, true
-		return struct{}{}, p.st.Emit(ctx, "mode", m.String())
+		return struct{}{}, p.st.Emit(ctx, EventMode, jobs.Event{Reason: m.String()})
 	})
 }
 

@@ -66,6 +66,9 @@ func (p *partition) withLetters(ctx context.Context, nums []uint64, fn func(cont
 			if err := p.st.Storage().Remove(ctx, deadKey(r.num)); err != nil {
 				return 0, err
 			}
+			if err := p.dropCall(ctx, r.num); err != nil {
+				return 0, err
+			}
 			p.dead--
 			p.dirty = true
 			if err := fn(ctx, r); err != nil {
@@ -109,6 +112,9 @@ func (p *partition) replay(ctx context.Context, nums []uint64) (int, error) {
 		if err := p.put(ctx, taskKey(r.num), r); err != nil {
 			return err
 		}
+		if err := p.emit(ctx, EventReplayed, r); err != nil {
+			return err
+		}
 		return p.join(ctx, r)
 	})
 }
@@ -117,6 +123,9 @@ func (p *partition) replay(ctx context.Context, nums []uint64) (int, error) {
 func (p *partition) discardDead(ctx context.Context, nums []uint64) (int, error) {
 	return p.withLetters(ctx, nums, func(ctx context.Context, r *row) error {
 		p.count(Cancelled)
+		if err := p.emit(ctx, EventCancelled, r); err != nil {
+			return err
+		}
 		return p.remember(ctx, *r, Cancelled)
 	})
 }

@@ -95,6 +95,9 @@ func (p *partition) takeBack(ctx context.Context, r *row) error {
 	if err := p.remember(ctx, *r, Cancelled); err != nil {
 		return err
 	}
+	if err := p.emit(ctx, EventCancelled, r); err != nil {
+		return err
+	}
 	return p.finish(ctx, r, Cancelled)
 }
 

@@ -44,6 +44,7 @@ type partition struct {
 	lines  lines
 	waits  window
 	fresh  []freshEntry       // put in a queue in this turn and not stored there yet
+	heads  map[string]int     // of keys that this turn has looked at: their tasks, if fewer than PerKey
 	opened map[uint64]*active // by task number; as many as counters.running
 
 	calling  int       // executions open of OnDead
@@ -75,6 +76,7 @@ func newPartition(ctx context.Context, st *object.State, set *settings) (*partit
 	p := &partition{
 		set: set, st: st, index: index,
 		waits:   newWindow(set.window),
+		heads:   make(map[string]int),
 		opened:  make(map[uint64]*active),
 		waiters: make(map[uint64]chan struct{}),
 	}
@@ -247,6 +249,7 @@ func (p *partition) Settle(ctx context.Context, now time.Time) error {
 			}
 		}
 	}
+	clear(p.heads)
 	clear(p.fresh)
 	p.fresh = p.fresh[:0]
 	for _, l := range p.lines.all {

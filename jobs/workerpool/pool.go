@@ -54,17 +54,13 @@ type receipt[Out any] struct {
 
 // New makes a pool. Mistakes in c are reported by object.Open.
 func New[In, Out any](c Config[In, Out]) *Pool[In, Out] {
-	invalid := c.validate()
 	p := &Pool[In, Out]{config: c.withDefaults()}
-	if invalid == nil {
-		invalid = p.config.validate()
-	}
 	p.set = p.settings()
 	p.Class = object.Define(c.Name, func(ctx context.Context, st *object.State) (*partition, error) {
 		return newPartition(ctx, st, p.set)
 	})
-	if invalid != nil {
-		p.Class.Reject(fmt.Errorf("workerpool: %w", invalid))
+	if err := p.config.validate(); err != nil {
+		p.Class.Reject(fmt.Errorf("workerpool: %w", err))
 	}
 	p.handle()
 	p.set.widest = p.widest
@@ -170,6 +166,11 @@ func enqueueBatch[In any](part *partition, ctx context.Context, all []submission
 		}
 	}
 	return turn(ctx, part, func(ctx context.Context) ([]TaskRef, error) {
+		for _, s := range all {
+			if err := part.countHeads(ctx, s.Options.Key); err != nil {
+				return nil, err
+			}
+		}
 		refs := make([]TaskRef, len(all))
 		for i, s := range all {
 			var err error

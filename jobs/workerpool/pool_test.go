@@ -396,3 +396,57 @@ func TestTaskIsACaller(t *testing.T) {
 		t.Errorf("output %q", out)
 	}
 }
+
+// A batch of many keys takes its time only once.
+func TestBatchOfManyKeys(t *testing.T) {
+	p, log := ordered(config{PerKey: 2})
+	var items []workerpool.Item[string]
+	for i := range 3000 {
+		items = append(items, item(fmt.Sprintf("%04d", i), workerpool.Key(fmt.Sprint(i%1000))))
+	}
+	runAll(t, p, items)
+	seen := map[string]string{}
+	for _, in := range log.list {
+		var n int
+		fmt.Sscan(in, &n)
+		key := fmt.Sprint(n % 1000)
+		if in < seen[key] {
+			t.Fatalf("task %s of key %s ran after %s", in, key, seen[key])
+		}
+		seen[key] = in
+	}
+	if len(log.list) != 3000 {
+		t.Errorf("%d tasks ran", len(log.list))
+	}
+}
+
+// Proves W7. Case 20. Discard drops all that is pending, also what is not in
+// memory.
+func TestDiscardOfMany(t *testing.T) {
+	p := workerpool.New(config{Name: "many", Partitions: 2})
+	h := open(t, t.TempDir(), p)
+	var items []workerpool.Item[string]
+	for i := range 2500 {
+		var opts []workerpool.Option
+		switch i % 3 {
+		case 1:
+			opts = append(opts, workerpool.Delay(time.Hour))
+		case 2:
+			opts = append(opts, workerpool.Key(fmt.Sprint(i%100)))
+		}
+		items = append(items, item(fmt.Sprint(i), opts...))
+	}
+	must(p.EnqueueBatch(ctx, h, items))
+	if n := must(p.Discard(ctx, h)); n != 2500 {
+		t.Errorf("discarded %d", n)
+	}
+	s := must(p.Stats(ctx, h))
+	if s.Cancelled != 2500 || s.Pending != 0 || s.Check() != nil {
+		t.Errorf("stats %+v", s)
+	}
+	for i := range 2 {
+		if err := workerpool.Audit(h.Store(), "many", i+1, 16, 1); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -251,12 +251,25 @@ func (p *partition) chain(ctx context.Context, r *row) (bool, error) {
 	if r.key == "" {
 		return true, nil
 	}
-	before, err := p.chained(ctx, r.key, p.set.perKey)
-	if err != nil {
+	if err := p.countHeads(ctx, r.key); err != nil {
 		return false, err
 	}
-	l := link{key: chainKey(r.key, r.order), num: r.num, entered: len(before) < p.set.perKey}
+	l := link{key: chainKey(r.key, r.order), num: r.num, entered: p.heads[r.key] < p.set.perKey}
+	p.heads[r.key]++
 	return l.entered, p.st.Storage().PutBytes(ctx, l.key, l.value())
+}
+
+// countHeads notes how many tasks of a key there are, if they are fewer than
+// PerKey. To ask before the turn writes is cheaper.
+func (p *partition) countHeads(ctx context.Context, key string) error {
+	if _, known := p.heads[key]; known || key == "" {
+		return nil
+	}
+	links, err := p.chained(ctx, key, p.set.perKey)
+	if err == nil {
+		p.heads[key] = len(links)
+	}
+	return err
 }
 
 // unchain takes a task that has ended from those of its key and lets the next of
@@ -268,6 +281,7 @@ func (p *partition) unchain(ctx context.Context, r *row) error {
 	if err := p.st.Storage().Remove(ctx, chainKey(r.key, r.order)); err != nil {
 		return err
 	}
+	delete(p.heads, r.key)
 	links, err := p.chained(ctx, r.key, p.set.perKey)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 //	varint enqueued · varint ended · varint attempts · key · queue · input · output · rare
 //
 // where the last five are bytes with their length before them, and rare is empty
-// or the JSON of the struct of that name.
+// or the JSON of the struct of that name, where new fields go.
 type row struct {
 	num       uint64 // not stored: it is in the key
 	state     State
@@ -91,9 +91,9 @@ func decodeRow(num uint64, b []byte) (*row, error) {
 // counters are the partition's own row: W1 holds in each stored value of it, and
 // it is part of every batch that changes one of its terms.
 //
-//	version 1 · mode · flags · uvarints: submitted, pending, running, done, dead,
-//	cancelled, executions, lost, order, partitions, calls · varint changed ·
-//	uvarints: pass, lines · for each line: name, pass
+//	version 1 · mode · flags · uvarint count of the next · uvarints: submitted,
+//	pending, running, done, dead, cancelled, executions, lost, order, partitions,
+//	calls · varint changed · uvarints: pass, lines · for each line: name, pass
 type counters struct {
 	mode       Mode
 	emptyDue   bool // OnEmpty has yet to be called
@@ -122,7 +122,9 @@ func (c *counters) encode(ls *lines) []byte {
 		flags = 1
 	}
 	b = append(b, rowVersion, byte(c.mode), flags)
-	for _, n := range c.numbers() {
+	numbers := c.numbers()
+	b = binary.AppendUvarint(b, uint64(len(numbers)))
+	for _, n := range numbers {
 		b = binary.AppendUvarint(b, *n)
 	}
 	b = binary.AppendVarint(b, c.changed)
@@ -143,8 +145,11 @@ func (c *counters) decode(b []byte, ls *lines) error {
 		return fmt.Errorf("%w: counters row version %d", storage.ErrCorrupt, v)
 	}
 	c.mode, c.emptyDue = Mode(d.byte()), d.byte() == 1
-	for _, n := range c.numbers() {
-		*n = d.uvarint()
+	numbers := c.numbers()
+	for i, n := uint64(0), d.uvarint(); i < n && !d.bad; i++ { // an older writer had fewer
+		if v := d.uvarint(); i < uint64(len(numbers)) {
+			*numbers[i] = v
+		}
 	}
 	c.changed, ls.pass = d.varint(), d.uvarint()
 	for n := d.uvarint(); n > 0 && !d.bad; n-- {

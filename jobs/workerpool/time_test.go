@@ -236,3 +236,38 @@ func TestNackAndCancelledClaims(t *testing.T) {
 		stats(s, p)
 	})
 }
+
+// A hook that fails is called again; replaying the task before that asks for it
+// once more, and no call is left over.
+func TestReplayBeforeTheHookWasTold(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		p := newPool(s, config{
+			Retry: jobs.Retry{MaxAttempts: 1},
+			Work:  func(context.Context, *workerpool.Task[string]) (string, error) { return "", errors.New("no") },
+			OnDead: func(context.Context, workerpool.DeadLetter[string]) error {
+				s.World().Do("told", nil)
+				if s.World().Count("told") < 4 {
+					return errors.New("not now")
+				}
+				return nil
+			},
+		})
+		s.Host(p)
+		id := enqueue(s, p, "a")
+		s.Advance(100 * time.Millisecond)
+		for range 3 {
+			must(p.Replay(s.Context(), s, id))
+			s.Advance(100 * time.Millisecond)
+		}
+		s.Advance(time.Hour)
+		if n := s.World().Count("told"); n < 4 || n > 7 {
+			s.Errorf("the hook was called %d times", n)
+		}
+		if o, err := s.Store().Find(p.ID("0")); err != nil {
+			s.Errorf("%v", err)
+		} else if _, armed, _ := s.Store().Alarm(o); armed {
+			s.Errorf("an idle pool has an alarm")
+		}
+		expect(s, p, id, workerpool.Dead)
+	})
+}

@@ -41,8 +41,8 @@ type Settler interface {
 
 // Engine is the executions of one object: it begins them, keeps their leases,
 // ends them, and recovers those that were lost. It keeps the object's alarm and
-// its open-execution mark, which nobody else touches. All its methods need the
-// context of a turn, but for Cancel.
+// its open-execution mark, which nobody else touches. All its methods are called
+// in a turn of the object.
 type Engine struct {
 	st *object.State
 	o  Options

@@ -2,8 +2,10 @@ package jobs
 
 import (
 	"fmt"
+	"math"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/recovery"
 )
 
@@ -78,6 +80,24 @@ func (o Options) Validate() error {
 		return fmt.Errorf("%w: Heartbeat %s is not less than Lease %s", ErrInvalid, d.Heartbeat, d.Lease)
 	}
 	return o.Retry.Validate()
+}
+
+// maxAlarmCrashes is the default of a job's class. It is higher than that of
+// other classes because no code of the user's runs in the alarm's turn of a job:
+// a crash there was most likely not the job's doing.
+const maxAlarmCrashes = 10
+
+// ClassOptions returns o as the class of a job needs it: a wake-up that fails, say
+// for a definition that cannot read what an earlier one stored, is tried again
+// without end, at most about a minute apart, so that no job is forgotten.
+func ClassOptions(o object.ClassOptions) object.ClassOptions {
+	if o.AlarmRetry.MaxRetries == 0 {
+		o.AlarmRetry.MaxRetries = math.MaxInt
+	}
+	if o.MaxAlarmCrashes == 0 {
+		o.MaxAlarmCrashes = maxAlarmCrashes
+	}
+	return o
 }
 
 func (o Options) limits() recovery.Limits {

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Create makes the job, in a Turn. It returns a MoveError if there is one.
@@ -45,10 +46,10 @@ func (l *Life) RunNow(ctx context.Context, cause string) error {
 // ErrNotFound, or a MoveError if the job cannot be paused.
 func (l *Life) Pause(ctx context.Context) error {
 	return l.Turn(ctx, func(ctx context.Context) error {
-		if l.meta.Status != Executing {
-			return l.move(ctx, Paused, "")
-		}
 		m := l.meta
+		if m.Status != Executing {
+			return l.move(ctx, m, Paused, "")
+		}
 		m.Pausing = true
 		return l.put(ctx, m)
 	})
@@ -67,13 +68,9 @@ func (l *Life) Resume(ctx context.Context) error {
 		case m.Status == Executing:
 			return &MoveError{From: Executing, To: Running}
 		case m.Status == Failed || m.Status == Stopped:
-			l.meta.Run, l.meta.Failures = Run{}, 0
+			m.Run, m.Failures = Run{}, 0
 		}
-		if err := l.move(ctx, Running, ""); err != nil {
-			l.meta = m
-			return err
-		}
-		return nil
+		return l.move(ctx, m, Running, "")
 	})
 }
 
@@ -81,12 +78,14 @@ func (l *Life) Resume(ctx context.Context) error {
 // is cancelled. It returns ErrNotFound, or a MoveError.
 func (l *Life) Stop(ctx context.Context, reason string) error {
 	return l.Turn(ctx, func(ctx context.Context) error {
-		if l.meta.Status == Executing {
-			if err := l.e.Close(ctx, l.meta.ExecutionID); err != nil {
+		m := l.meta
+		if m.Status == Executing {
+			if err := l.e.Close(ctx, m.ExecutionID); err != nil {
 				return err
 			}
 		}
-		return l.move(ctx, Stopped, reason)
+		m.ExecutingAt, m.ExecutionID, m.Run = time.Time{}, "", Run{}
+		return l.move(ctx, m, Stopped, reason)
 	})
 }
 
@@ -110,29 +109,21 @@ func (l *Life) terminate(ctx context.Context, reason string) error {
 	return l.e.Purge(ctx)
 }
 
-// move changes the status of a job without an execution, and tells of it.
-func (l *Life) move(ctx context.Context, to Status, reason string) error {
-	from := l.meta.Status
+// move stores m, the metadata of a job without an execution, in another status,
+// and tells of it.
+func (l *Life) move(ctx context.Context, m Meta, to Status, reason string) error {
+	from := m.Status
 	if from == None {
 		return l.notFound()
 	}
-	m, err := moved(l.meta, to, reason)
+	m, err := moved(m, to, reason)
 	if err != nil {
 		return err
-	}
-	if to == Stopped {
-		m = withoutExecution(m)
 	}
 	if err := l.put(ctx, m); err != nil {
 		return err
 	}
 	return l.tellMove(ctx, from, to, reason)
-}
-
-func withoutExecution(m Meta) Meta {
-	none := Meta{}
-	m.ExecutingAt, m.ExecutionID, m.Run = none.ExecutingAt, none.ExecutionID, Run{}
-	return m
 }
 
 // tellMove emits the one event of a move of the job, if it has one.

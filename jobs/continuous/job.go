@@ -38,7 +38,7 @@ func New[S any](c Config[S]) *Job[S] {
 	j := &Job[S]{config: c}
 	class := object.Define(c.Name, func(ctx context.Context, st *object.State) (*instance[S], error) {
 		return load(ctx, st, &j.config)
-	}, c.Class)
+	}, jobs.ClassOptions(c.Class))
 	j.Class = class
 	j.start = object.Handle(class, "start", (*instance[S]).start)
 	j.trigger = object.Handle(class, "trigger", (*instance[S]).trigger)

@@ -28,7 +28,7 @@ func exhaust(t *testing.T, partitions int, scenario harness.Scenario) {
 		}),
 	}
 	t.Run("map", func(t *testing.T) {
-		harness.Exhaust(t, scenario, append(opts, harness.Depth(2), harness.Budget(3500))...)
+		harness.Exhaust(t, scenario, append(opts, harness.Depth(2), harness.Budget(4500))...)
 	})
 	t.Run("pebble", func(t *testing.T) {
 		harness.Exhaust(t, scenario, append(opts, harness.PebbleStore())...)

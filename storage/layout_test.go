@@ -58,7 +58,7 @@ func TestLayout(t *testing.T) {
 		}
 	}
 	for what, text := range map[string]string{
-		formatFile: strings.TrimSuffix(formatText(64), "\n"), formatFileNew: "`" + formatFileNew + "`", witnessFile: "`" + witnessFile + "`",
+		formatFile: strings.TrimSuffix(formatText(64), "\n"), formatFileNew: "`" + formatFileNew + "`", witnessFile: "`" + witnessFile + "`", sumsFile: "`" + sumsFile + "`",
 	} {
 		if !strings.Contains(string(document), text) {
 			t.Errorf("FORMAT.md does not show %s, which has\n%s", what, text)

@@ -72,7 +72,7 @@ func TestAlarmWithoutHandler(t *testing.T) {
 	}
 }
 
-// Proves A5. Case 7, case 21.
+// Proves A5. Cases 7 and 21.
 func TestAlarmSetInItsHandler(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()

@@ -1,0 +1,264 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// brokenFS fails to write files whose names end in one of broken, from the
+// moment that trip is called.
+type brokenFS struct {
+	vfs.FS
+	broken  []string
+	tripped atomic.Bool
+	failed  atomic.Int64 // failed calls
+}
+
+var errBroken = errors.New("the disk is broken")
+
+func (b *brokenFS) trip() { b.tripped.Store(true) }
+
+func (b *brokenFS) check(name string) error {
+	if !b.tripped.Load() {
+		return nil
+	}
+	for _, suffix := range b.broken {
+		if strings.HasSuffix(name, suffix) {
+			b.failed.Add(1)
+			return errBroken
+		}
+	}
+	return nil
+}
+
+func (b *brokenFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := b.check(name); err != nil {
+		return nil, err
+	}
+	f, err := b.FS.Create(name, c)
+	return brokenFile{f, b, name}, err
+}
+
+func (b *brokenFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := b.check(to); err != nil {
+		return nil, err
+	}
+	f, err := b.FS.ReuseForWrite(from, to, c)
+	return brokenFile{f, b, to}, err
+}
+
+type brokenFile struct {
+	vfs.File
+	fsys *brokenFS
+	name string
+}
+
+func (f brokenFile) Write(p []byte) (int, error) {
+	if err := f.fsys.check(f.name); err != nil {
+		return 0, err
+	}
+	return f.File.Write(p)
+}
+
+// Many callers meet a log that can no longer be written, small and large commits
+// alike, while memtables are full. Each of them returns; what was acknowledged
+// survives the loss of power. Proves O13's storage side and S9 under load.
+func TestBrokenLogUnderLoad(t *testing.T) {
+	for _, broken := range []string{".log", ".sst"} {
+		t.Run(broken, func(t *testing.T) {
+			const callers = 32
+			mem := vfs.NewCrashableMem()
+			disk := &brokenFS{FS: mem, broken: []string{broken}}
+			o := memOptions(disk)
+			o.Pebble.MemTableBytes = 64 << 10
+			s := open(t, o)
+
+			var acked [callers]int
+			var total atomic.Int64
+			var done sync.WaitGroup
+			for c := range callers {
+				done.Go(func() {
+					for i := 1; ; i++ {
+						var b Batch
+						b.SetMeta(fmt.Sprint(c), []byte(fmt.Sprint(i)))
+						b.SetMeta(fmt.Sprint(c, " filler"), make([]byte, 100<<(i%10)))
+						ticket, err := s.Commit(&b)
+						if err == nil {
+							err = s.WaitDurable(ticket)
+						}
+						if err != nil {
+							if !errors.Is(err, ErrStorage) || !errors.Is(err, errBroken) {
+								t.Errorf("caller %d: %v", c, err)
+							}
+							return
+						}
+						acked[c] = i
+						if total.Add(1) == 500 {
+							disk.trip()
+						}
+					}
+				})
+			}
+			done.Wait()
+			wantDead(t, s, errBroken)
+			crashed := mem.CrashClone(vfs.CrashCloneCfg{})
+			if err := s.Close(); !errors.Is(err, errBroken) {
+				t.Errorf("Close: %v", err)
+			}
+			o.Pebble.FS = crashed
+			s = open(t, o)
+			for c := range callers {
+				v, _, err := s.Meta(fmt.Sprint(c))
+				var got int
+				fmt.Sscan(string(v), &got)
+				if err != nil || got < acked[c] {
+					t.Errorf("caller %d: %d was acknowledged, %d survived, %v", c, acked[c], got, err)
+				}
+			}
+			checkAndClose(t, s)
+		})
+	}
+}
+
+// A disk that refuses tables for a while, and not for long, is outlived.
+func TestFewFailedFlushesAreOutlived(t *testing.T) {
+	disk := &brokenFS{FS: vfs.NewMem(), broken: []string{".sst"}}
+	log := &pebbleLog{}
+	for range 3 {
+		for range backgroundTries - 1 {
+			log.background(errBroken)
+		}
+		log.worked(nil)
+	}
+	if err := log.failed(); err != nil {
+		t.Errorf("after %d failures in a row: %v", backgroundTries-1, err)
+	}
+	for range backgroundTries {
+		log.background(errBroken)
+	}
+	if err := log.failed(); !errors.Is(err, errBroken) {
+		t.Errorf("after %d failures in a row: %v", backgroundTries, err)
+	}
+
+	s := open(t, memOptions(disk))
+	commit(t, s, func(b *Batch) { b.SetMeta("k", []byte("v")) })
+	disk.trip()
+	if err := s.Close(); !errors.Is(err, errBroken) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("Close on a disk that refuses tables: %v", err)
+	}
+	if n := disk.failed.Load(); n != backgroundTries {
+		t.Errorf("Pebble tried %d times", n)
+	}
+	s = open(t, memOptions(disk.FS))
+	if v, _, err := s.Meta("k"); string(v) != "v" || err != nil {
+		t.Errorf("after it: %q, %v", v, err)
+	}
+	checkAndClose(t, s)
+}
+
+// Damage that is found by a read is an error of that read, names the file, and
+// ends the store.
+func TestDamagedTableEndsTheStore(t *testing.T) {
+	fsys := vfs.NewMem()
+	o := memOptions(fsys)
+	s := open(t, o)
+	obj := newObject(t, s, "c", "n")
+	commit(t, s, func(b *Batch) {
+		for i := range 200 {
+			b.SetData(obj, fmt.Sprint(i), make([]byte, 1000))
+		}
+	})
+	checkAndClose(t, s)
+	table := damageTable(t, fsys)
+
+	s = open(t, o)
+	it, err := s.ListData(nil, obj, "", "", false)
+	if err == nil {
+		for it.Next() {
+		}
+		err = it.Close()
+	}
+	if !errors.Is(err, ErrCorrupt) || !errors.Is(err, ErrStorage) || !strings.Contains(fmt.Sprint(err), table) {
+		t.Errorf("reading damaged %s: %v", table, err)
+	}
+	<-s.Dead()
+	if err := s.Close(); !errors.Is(err, ErrCorrupt) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// damageTable flips bits in the middle of the largest table of the store.
+func damageTable(t *testing.T, fsys vfs.FS) (table string) {
+	t.Helper()
+	names, err := fsys.List("store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text string
+	for _, name := range names {
+		if strings.HasSuffix(name, ".sst") {
+			data, err := readFile(fsys, fsys.PathJoin("store", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(data) > len(text) {
+				table, text = name, data
+			}
+		}
+	}
+	data := []byte(text)
+	for i := len(data) / 4; i < len(data)/2; i++ {
+		data[i] ^= 0x55
+	}
+	rewrite(t, fsys, fsys.PathJoin("store", table), string(data))
+	return table
+}
+
+// What Pebble says with Fatalf while it serves a caller reaches the caller as an
+// error; it neither ends the caller's goroutine nor the process.
+func TestFatalOnACallersGoroutine(t *testing.T) {
+	engine, err := OpenPebble("db", smallPebble(vfs.NewMem()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := engine.(*pebbleEngine)
+	it, err := e.NewIter([]byte("a"), []byte("b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok := it.(*pebbleIter).move(func(*pebble.Iterator) bool { e.log.Fatalf("no more of %s", "it"); return true }); ok {
+		t.Error("the move succeeded")
+	}
+	if err := it.Error(); err == nil || err.Error() != "no more of it" {
+		t.Errorf("Error: %v", err)
+	}
+	if err := it.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := e.Apply(new(Batch).Repr()); err == nil || err.Error() != "no more of it" {
+		t.Errorf("Apply: %v", err)
+	}
+	if err := e.Close(); err == nil {
+		t.Error("Close of an engine that stopped in the middle succeeded")
+	}
+	_ = e.db.Close() // in truth it did not stop
+
+	background := make(chan struct{})
+	log := &pebbleLog{}
+	go func() {
+		defer close(background)
+		log.Fatalf("no more of %s", "it")
+		t.Error("Fatalf returned")
+	}()
+	<-background
+	if log.failed() == nil {
+		t.Error("the engine goes on after Fatalf of a goroutine of Pebble")
+	}
+}

@@ -20,27 +20,31 @@ const batchMax = 500
 // will make, so a task that is there is not enqueued twice.
 type feeder struct {
 	p        *program
-	sent     func() error // called after each batch
-	host     *object.Host
+	from     object.Caller
+	sent     func() error    // called after each batch
 	seen     map[string]bool // names of the files that are there
 	packages map[string]bool // of these, and of those that are stored
 	batch    []workerpool.Item[task]
 }
 
-// feed walks the source and enqueues what is to be done.
-func (p *program) feed(ctx context.Context, host *object.Host, sent func() error) (*feeder, []string, error) {
-	f := &feeder{p: p, host: host, sent: sent, seen: make(map[string]bool), packages: make(map[string]bool)}
-	unread, err := p.source.walk(ctx, func(file found) error {
+func (p *program) feeder(from object.Caller, sent func() error) *feeder {
+	return &feeder{p: p, from: from, sent: sent, seen: make(map[string]bool), packages: make(map[string]bool)}
+}
+
+// feed walks the source and enqueues what is to be done. It returns the
+// directories that could not be read.
+func (f *feeder) feed(ctx context.Context, host *object.Host) (unread []string, err error) {
+	unread, err = f.p.source.walk(ctx, func(file found) error {
 		f.seen[nameOf(file.path)] = true
 		return f.compare(ctx, nameOf(file.path), file.path, file.stamp)
 	})
 	if err == nil {
-		err = f.missing(ctx, unread)
+		err = f.missing(ctx, host, unread)
 	}
 	if err == nil {
 		err = f.send(ctx)
 	}
-	return f, unread, err
+	return unread, err
 }
 
 // all returns the packages of the walk and those that were known before, sorted.
@@ -54,7 +58,7 @@ func (f *feeder) all(before []string) []string {
 // compare enqueues a file if its stamp is not the stored one. path may be empty:
 // then it is the stored one.
 func (f *feeder) compare(ctx context.Context, name, path string, now stamp) error {
-	known, err := look.Call(ctx, f.host, name, now)
+	known, err := look.Call(ctx, f.from, name, now)
 	if path == "" {
 		path = known.Path
 	}
@@ -77,7 +81,7 @@ func (f *feeder) send(ctx context.Context) error {
 	if len(f.batch) == 0 {
 		return nil
 	}
-	_, err := f.p.readers.EnqueueBatch(ctx, f.host, f.batch)
+	_, err := f.p.readers.EnqueueBatch(ctx, f.from, f.batch)
 	f.batch = f.batch[:0]
 	if err != nil {
 		return err
@@ -87,11 +91,11 @@ func (f *feeder) send(ctx context.Context) error {
 
 // missing enqueues the files that are stored and were not seen. What lies below a
 // directory that could not be read is left as it is.
-func (f *feeder) missing(ctx context.Context, unread []string) error {
+func (f *feeder) missing(ctx context.Context, host *object.Host, unread []string) error {
 	const page = 1000
 	after := ""
 	for {
-		infos, err := f.host.Objects(ctx, files.Name(), after, page)
+		infos, err := host.Objects(ctx, files.Name(), after, page)
 		if err != nil {
 			return err
 		}

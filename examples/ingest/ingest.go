@@ -18,6 +18,9 @@ const (
 	// shutdownTime is how long work that is under way may take to end after
 	// Ctrl-C.
 	shutdownTime = 500 * time.Millisecond
+	// stall is how long no task may end until a snapshot is asked for; if the store
+	// refuses to write, the answer says so.
+	stall = 3 * time.Second
 	// lookEvery is how often the progress is looked at to be shown.
 	lookEvery = 100 * time.Millisecond
 )
@@ -90,6 +93,9 @@ type journey struct {
 	settings settings
 	meter    meter
 	base     uint64 // tasks that had ended before this run
+
+	ended   uint64    // tasks that have ended
+	endedAt time.Time // when one was last seen to
 }
 
 // cause is the first reason why a run failed.
@@ -132,7 +138,8 @@ func (j *journey) run(ctx context.Context) (report, error) {
 // feed enqueues what is to be done, and reports whether that is anything, or
 // something was left from an earlier run.
 func (j *journey) feed(ctx context.Context, known book) (unread []string, work bool, err error) {
-	f, unread, err := j.p.feed(ctx, j.host, func() error { _, err := j.progress(ctx); return err })
+	f := j.p.feeder(j.host, func() error { _, err := j.progress(ctx); return err })
+	unread, err = f.feed(ctx, j.host)
 	if err != nil {
 		return nil, false, err
 	}
@@ -170,11 +177,15 @@ func (j *journey) watch(ctx context.Context) error {
 // progress shows how far the tasks are.
 func (j *journey) progress(ctx context.Context) (workerpool.Stats, error) {
 	s, err := j.p.readers.Stats(ctx, j.host)
-	if err == nil {
-		j.base = min(j.base, s.Done+s.Dead) // less by the dead letters that are tried again
-		j.meter.show(s.Done+s.Dead-j.base, s.Submitted-s.Cancelled-j.base)
+	if err != nil {
+		return s, err
 	}
-	return s, err
+	if ended := s.Done + s.Dead; ended != j.ended || j.endedAt.IsZero() {
+		j.ended, j.endedAt = ended, time.Now()
+	}
+	j.base = min(j.base, j.ended) // less by the dead letters that are tried again
+	j.meter.show(j.ended-j.base, s.Submitted-s.Cancelled-j.base)
+	return s, nil
 }
 
 // look shows how far it all is, and reports whether it is over: all is done, and
@@ -197,7 +208,7 @@ func (j *journey) look(ctx context.Context) (over bool, err error) {
 		return false, err
 	case watch.Meta.Status == jobs.Failed:
 		return false, unlessMoved(j.p.watch.Resume(ctx, j.host, theLedger))
-	case err == nil && s.Pending+s.Running == 0:
+	case err == nil && (s.Pending+s.Running == 0 || time.Since(j.endedAt) > stall):
 		return false, j.p.hurry(ctx, j.host)
 	}
 	return false, err

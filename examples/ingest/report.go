@@ -155,7 +155,7 @@ func (r *report) story(w io.Writer) {
 		r.Files, r.Bytes, r.Lines, r.Packages, r.Imported, r.Unparsed)
 	fmt.Fprintf(w, "Executions: %d; cut off and done again: %d; openings of the store: %d.\n", r.Executions, r.Recovered, r.Openings)
 	for _, class := range slices.Sorted(maps.Keys(r.restored)) {
-		fmt.Fprintf(w, "  %d recovered in this run: %s\n", r.restored[class], class)
+		fmt.Fprintf(w, "  recovered in this run: %d of %s\n", r.restored[class], class)
 	}
 	if n := len(r.history); n > 0 {
 		fmt.Fprintf(w, "History: %d snapshots; files in the totals: %s\n", r.Snapshots, r.growth())

@@ -94,6 +94,16 @@ func TestPackageOf(t *testing.T) {
 	}
 }
 
+// What lies below a directory that could not be read is not taken for gone.
+func TestBelow(t *testing.T) {
+	dirs := []string{"a/b", "c%"}
+	for file, want := range map[string]bool{"a/b/x.go": true, "a/b/c/x.go": true, "a/bc/x.go": false, "a/x.go": false, "c%25/x.go": true} {
+		if below(file, dirs) != want {
+			t.Errorf("%s is below %q: %t, want %t", file, dirs, !want, want)
+		}
+	}
+}
+
 func TestOpenSourceSaysWhatToDo(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "file", "")

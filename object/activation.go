@@ -45,6 +45,7 @@ type activation struct {
 	located  bool       // object has been read
 	row      *alarm.Row // the stored alarm; nil: none
 	rowKnown bool       // row has been read
+	empty    bool       // no key, mark or open execution is stored, for certain
 	reason   Activation
 	answers  map[string]chan struct{} // closed when the call that runs under the key has ended
 	current  *turn

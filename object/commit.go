@@ -88,6 +88,8 @@ func (t *turn) exists(row *alarm.Row) (bool, error) {
 		return true, nil
 	case !w.removes && (w.adds || t.act.object.Number != 0):
 		return true, nil
+	case t.onlyAlarm():
+		return false, nil
 	}
 	if rows, err := store.HasRows(t.batch, t.object); rows || err != nil {
 		return rows, err
@@ -99,10 +101,18 @@ func (t *turn) exists(row *alarm.Row) (bool, error) {
 	return open, err
 }
 
+// onlyAlarm reports whether the object is known to have nothing stored but its alarm.
+func (t *turn) onlyAlarm() bool {
+	return t.act.empty && !t.writes.adds && t.writes.open != openSet
+}
+
 // remove ends this life of the object: whatever the turn wrote for it goes with
 // what was stored. The next life has another number.
 func (t *turn) remove(b *storage.Batch, old *alarm.Row) error {
-	if t.act.object.Number != 0 || t.writes.adds || t.writes.open == openSet {
+	switch {
+	case t.onlyAlarm() && t.act.object.Number != 0:
+		b.DropEmpty(t.object, dueOf(old))
+	case t.act.object.Number != 0 || t.writes.adds || t.writes.open == openSet:
 		if err := t.act.hosted.host.store.DropObject(b, t.object, dueOf(old)); err != nil {
 			return err
 		}
@@ -118,6 +128,7 @@ func (t *turn) committed(ticket storage.Ticket, row *alarm.Row) {
 	moved := t.writes.alarmSet || row == nil && a.row != nil
 	events, purged := t.writes.events, t.writes.purge
 	a.depend(ticket)
+	a.empty = t.object.Number == 0 || t.onlyAlarm()
 	old := a.object
 	a.object, a.row, a.rowKnown = t.object, row, true
 	if t.firing != nil && t.writes.alarmSet {

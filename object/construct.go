@@ -126,7 +126,7 @@ func (a *activation) locate() error {
 	}
 	a.object, a.located = o, true
 	raise(&a.last, a.hosted.host.departed.Load())
-	a.rowKnown = o.Number == 0
+	a.rowKnown, a.empty = o.Number == 0, o.Number == 0
 	switch previous := store.Previous(); {
 	case o.Number == 0:
 		a.reason = Activation{Reason: Fresh}

@@ -53,6 +53,14 @@ func (b *Batch) DropObject(o Object, due *int64) {
 	b.dropHeader(o, due)
 }
 
+// DropEmpty does what DropObject does for an object that has no keys and marks.
+func (b *Batch) DropEmpty(o Object, due *int64) {
+	if due != nil {
+		b.Delete(rowKey(nil, o.Shard, o.Number, subAlarm))
+	}
+	b.dropHeader(o, due)
+}
+
 func (b *Batch) dropHeader(o Object, due *int64) {
 	b.Delete(headerKey(nil, o.Shard, o.ID))
 	b.Delete(openKey(nil, o.Shard, o.Number))

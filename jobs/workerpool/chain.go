@@ -1,0 +1,108 @@
+package workerpool
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// The tasks of one key that have not ended are a chain, in the order of their
+// submission. The first PerKey of them have entered: they are in a queue, wait for
+// a time, or run. The others are only in the chain.
+
+// chained lists the first n tasks of a key that have not ended.
+func (p *partition) chained(ctx context.Context, key string, n int) ([]link, error) {
+	var links []link
+	o := object.ListOptions{Prefix: string(chainOf(key)), Limit: n}
+	for item, err := range p.st.Storage().List(ctx, o) {
+		if err != nil {
+			return nil, err
+		}
+		if len(item.Value) != 9 {
+			return nil, fmt.Errorf("%w: row %x of key %q", storage.ErrCorrupt, item.Value, key)
+		}
+		num, err := decodeNumber(item.Value[1:])
+		if err != nil {
+			return nil, err
+		}
+		links = append(links, link{key: item.Key, num: num, entered: item.Value[0] == 1})
+	}
+	return links, nil
+}
+
+// link is a task among those of its key.
+type link struct {
+	key     string // where it is stored
+	num     uint64
+	entered bool // it is in a queue, waits for its time, or runs
+}
+
+func (l link) value() []byte {
+	b := []byte{0}
+	if l.entered {
+		b[0] = 1
+	}
+	return append(b, encodeNumber(l.num)...)
+}
+
+// chain adds a task to those of its key and reports whether it may enter. Of the
+// tasks of a key, the first PerKey have entered.
+func (p *partition) chain(ctx context.Context, r *row) (bool, error) {
+	if r.key == "" {
+		return true, nil
+	}
+	if err := p.countHeads(ctx, r.key); err != nil {
+		return false, err
+	}
+	l := link{key: chainKey(r.key, r.order), num: r.num, entered: p.heads[r.key] < p.set.perKey}
+	p.heads[r.key]++
+	return l.entered, p.st.Storage().PutBytes(ctx, l.key, l.value())
+}
+
+// countHeads notes how many tasks of a key there are, if they are fewer than
+// PerKey. To ask before the turn writes is cheaper.
+func (p *partition) countHeads(ctx context.Context, key string) error {
+	if _, known := p.heads[key]; known || key == "" {
+		return nil
+	}
+	links, err := p.chained(ctx, key, p.set.perKey)
+	if err == nil {
+		p.heads[key] = len(links)
+	}
+	return err
+}
+
+// unchain takes a task that has ended from those of its key and lets the next of
+// them enter.
+func (p *partition) unchain(ctx context.Context, r *row) error {
+	if r.key == "" {
+		return nil
+	}
+	if err := p.st.Storage().Remove(ctx, chainKey(r.key, r.order)); err != nil {
+		return err
+	}
+	delete(p.heads, r.key)
+	links, err := p.chained(ctx, r.key, p.set.perKey)
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		if l.entered {
+			continue
+		}
+		l.entered = true
+		if err := p.st.Storage().PutBytes(ctx, l.key, l.value()); err != nil {
+			return err
+		}
+		next, err := p.mustTask(ctx, l.num)
+		if err != nil {
+			return err
+		}
+		if err := p.enter(ctx, next); err != nil {
+			return err
+		}
+	}
+	return nil
+}

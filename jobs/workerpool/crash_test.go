@@ -109,7 +109,7 @@ func finally(s *harness.Sim, check func()) {
 // attempts is how often the work for an input was begun.
 func attempts(s *harness.Sim, in string) int { return s.World().Count("work/" + in) }
 
-// Proves W1. Proves W2. Proves W8. Two tasks in two partitions are done,
+// Proves W1. Proves W2. Proves W8. Case WP1. Case WP3. Two tasks in two partitions are done,
 // each once and once more for each crash; a repeated submission finds its task.
 func TestCrashTasksAreDoneOnce(t *testing.T) {
 	exhaust(t, 2, func(s *harness.Sim) {
@@ -139,7 +139,7 @@ func TestCrashTasksAreDoneOnce(t *testing.T) {
 	})
 }
 
-// Proves W3. Proves W5. A task that fails, or is lost, waits for its retry, and
+// Proves W3. Proves W5. Case WP2. A task that fails, or is lost, waits for its retry, and
 // the later task of its key waits for it; another key does not.
 func TestCrashKeepsTheOrderOfAKey(t *testing.T) {
 	exhaust(t, 1, func(s *harness.Sim) {
@@ -173,7 +173,7 @@ func TestCrashKeepsTheOrderOfAKey(t *testing.T) {
 	})
 }
 
-// Proves W6. Case 19. A task that fails for good is a dead letter with all its
+// Proves W6. Case 19. Case WP4. A task that fails for good is a dead letter with all its
 // errors; the hook is told at least once, and once more at most for each crash.
 func TestCrashDeadLetter(t *testing.T) {
 	exhaust(t, 1, func(s *harness.Sim) {
@@ -241,7 +241,7 @@ func TestCrashReplay(t *testing.T) {
 	})
 }
 
-// Proves W7. A paused pool is paused after a crash too, and has no alarm; resumed,
+// Proves W7. Case WP5. A paused pool is paused after a crash too, and has no alarm; resumed,
 // it runs what it has.
 func TestCrashWhilePaused(t *testing.T) {
 	exhaust(t, 1, func(s *harness.Sim) {

@@ -46,7 +46,7 @@ func scenario(messages []string, deliver func(*harness.Sim) crashtest.Deliver) h
 		s.Finally("all is taken or given up", func() error {
 			st, err := mail.Status(s.Context(), s, "alice")
 			if err != nil || st.Posted != uint64(len(messages)) || st.Waiting != 0 {
-				return fmt.Errorf("%+v, %w", st, err)
+				return fmt.Errorf("%+v, %v", st, err)
 			}
 			return inOrder(s, messages, st.GivenUp)
 		})

@@ -68,7 +68,7 @@ func indexing(s *harness.Sim) {
 func counted(s *harness.Sim, p *program) error {
 	t, err := read.Call(s.Context(), s, "p", struct{}{})
 	if want := (sums{Files: 1, Bytes: 24, Lines: 4}); err != nil || t.Sums != want || t.Imports["os"] != 1 || t.Imports["fmt"] != 0 {
-		return fmt.Errorf("the totals are %+v, %w", t, err)
+		return fmt.Errorf("the totals are %+v, %v", t, err)
 	}
 	b, err := bookOf.Call(s.Context(), s, theLedger, struct{}{})
 	if err != nil {
@@ -76,7 +76,7 @@ func counted(s *harness.Sim, p *program) error {
 	}
 	status, err := p.watch.Status(s.Context(), s, theLedger)
 	if b.Current && (b.Finished.IsZero() || !errors.Is(err, jobs.ErrNotFound)) {
-		return fmt.Errorf("the book is %+v, the continuous job %+v, %w", b, status, err)
+		return fmt.Errorf("the book is %+v, the continuous job %+v, %v", b, status, err)
 	}
 	return nil
 }

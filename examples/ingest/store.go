@@ -51,6 +51,8 @@ func explain(err error, s settings) string {
 		return fmt.Sprintf("%s: free some space and run the same command again, or name another directory with -data", text)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Sprintf("%s: name another directory, or change its mode", text)
+	case errors.As(err, new(*fs.PathError)):
+		return fmt.Sprintf("%s: name another directory with -src or -data", text)
 	}
 	return text
 }

@@ -25,6 +25,18 @@ func (h *Host) check(ctx context.Context, id storage.ID) error {
 	return h.storageError(id, h.store.Err())
 }
 
+// look is check for what reads the store: Shutdown waits for its end, which the
+// caller tells with life.leave.
+func (h *Host) look(ctx context.Context, id storage.ID) error {
+	if err := h.check(ctx, id); err != nil {
+		return err
+	}
+	if err := h.life.enter(false); err != nil {
+		return named(id, err)
+	}
+	return nil
+}
+
 // ObjectInfo is an object as Objects lists it.
 type ObjectInfo struct {
 	ID        storage.ID
@@ -36,9 +48,10 @@ type ObjectInfo struct {
 // the one after the object named after on ("" for the first). The class need not
 // be registered. No user code runs.
 func (h *Host) Objects(ctx context.Context, class, after string, limit int) ([]ObjectInfo, error) {
-	if err := h.check(ctx, storage.ID{Class: class, Name: defaultTo(after, "-")}); err != nil {
+	if err := h.look(ctx, storage.ID{Class: class, Name: defaultTo(after, "-")}); err != nil {
 		return nil, err
 	}
+	defer h.life.leave()
 	var found []storage.Object
 	err := h.store.Objects(class, after, func(o storage.Object) bool {
 		if len(found) < limit {
@@ -110,9 +123,10 @@ type AlarmState struct {
 // activated. The class need not be registered.
 func (h *Host) Inspect(ctx context.Context, id storage.ID) (Inspection, error) {
 	in := Inspection{ID: id}
-	if err := h.check(ctx, id); err != nil {
+	if err := h.look(ctx, id); err != nil {
 		return in, err
 	}
+	defer h.life.leave()
 	if c := h.hosted[id.Class]; c != nil {
 		if a, ok := c.live.Load(id.Name); ok {
 			in.Live = true
@@ -221,9 +235,10 @@ func decodeDead(id storage.ID, seq uint64, b []byte) (DeadLetter, error) {
 
 // DeadLetters lists the alarms that are not tried any more, of all classes.
 func (h *Host) DeadLetters(ctx context.Context) ([]DeadLetter, error) {
-	if err := h.check(ctx, storage.ID{Class: "-", Name: "-"}); err != nil {
+	if err := h.look(ctx, storage.ID{Class: "-", Name: "-"}); err != nil {
 		return nil, err
 	}
+	defer h.life.leave()
 	var out []DeadLetter
 	err := h.store.AllDeadLetters(func(id storage.ID, seq uint64, value []byte) error {
 		d, err := decodeDead(id, seq, value)
@@ -304,6 +319,10 @@ func (h *Host) died(c *hosted, d DeadLetter, at storage.Ticket) {
 // registered with this host. Their objects, alarms and executions stay as they
 // are until a host is opened with the class again.
 func (h *Host) Parked() ([]string, error) {
+	if err := h.life.enter(false); err != nil {
+		return nil, err
+	}
+	defer h.life.leave()
 	classes, err := h.store.Classes()
 	if err != nil {
 		return nil, h.storageError(storage.ID{}, err)

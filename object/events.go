@@ -68,8 +68,12 @@ func (t *turn) events() *storage.Batch {
 // Events returns up to limit events of an object whose sequence number is
 // greater than after, in order. All of them are durable.
 func (h *Host) Events(ctx context.Context, id storage.ID, after uint64, limit int) ([]Event, error) {
-	if err := h.check(ctx, id); err != nil {
+	if err := h.look(ctx, id); err != nil {
 		return nil, err
+	}
+	defer h.life.leave()
+	if limit <= 0 {
+		return nil, nil
 	}
 	var out []Event
 	var bad error

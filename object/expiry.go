@@ -89,6 +89,10 @@ func (x *expiry) arm() {
 
 // sweep removes what has expired, one batch of a shard at a time.
 func (x *expiry) sweep() {
+	if x.host.life.enter(false) != nil {
+		return
+	}
+	defer x.host.life.leave()
 	x.mu.Lock()
 	x.armed, x.working = 0, true
 	now := x.host.seams.Clock.Now().UnixNano()

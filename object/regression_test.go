@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -395,4 +396,51 @@ func TestAbandonedCallsDoNotOverload(t *testing.T) {
 		close(finish)
 		wg.Wait()
 	})
+}
+
+// Whoever looks at objects while the host shuts down gets an answer or an error,
+// and Shutdown closes the store in order. Proves O14.
+func TestLookingWhileShuttingDown(t *testing.T) {
+	for range 20 {
+		h, err := object.Open(object.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}, Counters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := context.Background()
+		for i := range 20 {
+			if _, err := Add.Call(ctx, h, fmt.Sprint(i), 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		looks := []func() error{
+			func() error { _, err := h.Objects(ctx, "counter", "", 100); return err },
+			func() error { _, err := h.Inspect(ctx, Counters.ID("1")); return err },
+			func() error { _, err := h.Events(ctx, Counters.ID("1"), 0, 10); return err },
+			func() error { _, err := h.DeadLetters(ctx); return err },
+			func() error { _, err := h.Parked(); return err },
+		}
+		var wg sync.WaitGroup
+		var began atomic.Int32
+		ready := make(chan struct{})
+		for _, look := range looks {
+			wg.Go(func() {
+				for n := 0; ; n++ {
+					if err := look(); err != nil {
+						if !errors.Is(err, object.ErrShutdown) {
+							t.Errorf("a look during shutdown: %v", err)
+						}
+						return
+					}
+					if n == 0 && int(began.Add(1)) == len(looks) {
+						close(ready)
+					}
+				}
+			})
+		}
+		<-ready
+		if err := h.Shutdown(ctx); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		wg.Wait()
+	}
 }

@@ -54,10 +54,10 @@ func (s *State) Release(ctx context.Context, fn func(context.Context) error) err
 	t.owns = false
 	a.current = nil
 	a.holds.Add(1) // an object whose turn is lent out stays in memory
+	defer a.holds.Add(-1)
 	a.yield()
 	err = t.protect(func() error { return fn(ctx) })
 	t.owns = a.resume()
-	a.holds.Add(-1)
 	if t.owns {
 		t.resumed()
 	}

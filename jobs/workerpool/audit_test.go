@@ -21,7 +21,7 @@ type stored struct {
 }
 
 // Audit checks what is stored of each partition of a pool against W1, W3 and the
-// rules of keys.go. limit is the pool's concurrency.
+// rules of key.go. limit is the pool's concurrency.
 func Audit(store *storage.Store, class string, partitions, limit, perKey int) error {
 	total := 0
 	for i := range partitions {

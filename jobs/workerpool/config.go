@@ -50,8 +50,9 @@ type Config[In, Out any] struct {
 	// Default: a third of Lease.
 	Heartbeat time.Duration
 
-	// KeepDone is how long a done or cancelled task can be asked for. Its input
-	// is dropped at once. Negative: not at all. Default: 1 hour.
+	// KeepDone is how long a done or cancelled task, with its output, can be asked
+	// for. Its input is dropped at once. Negative: not at all; then Wait ends with
+	// jobs.ErrNotFound. Default: 1 hour.
 	KeepDone time.Duration
 	// Events adds an event for each start and success to those of failures,
 	// retries and dead letters.

@@ -36,7 +36,6 @@ func exhaust(t *testing.T, partitions int, scenario harness.Scenario) {
 }
 
 type (
-	work   = func(context.Context, *workerpool.Task[string]) (string, error)
 	config = workerpool.Config[string, string]
 	pool   = workerpool.Pool[string, string]
 )

@@ -180,7 +180,9 @@ func subjectOf(s string) (kind string, num uint64) {
 	return s[:len(taskSubject)], num
 }
 
-func subject(kind string, num uint64) string { return kind + strconv.FormatUint(num, 10) }
+func subject(kind string, num uint64) string {
+	return string(strconv.AppendUint(append(make([]byte, 0, 32), kind...), num, 10))
+}
 
 func (p *partition) id(num uint64) TaskID { return TaskID{p.index, num} }
 

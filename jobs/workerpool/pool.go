@@ -104,7 +104,7 @@ func (p *Pool[In, Out]) work(ctx context.Context, part *partition, r *row, x job
 		return nil, err
 	}
 	out, err := p.config.Work(ctx, &t)
-	if err != nil {
+	if err != nil || part.set.keepDone < 0 { // an output that is not kept is not encoded
 		return nil, err
 	}
 	return part.encode("output", out)

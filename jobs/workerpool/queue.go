@@ -160,7 +160,10 @@ func (p *partition) start(ctx context.Context, work func(*row) jobs.Work, lease 
 }
 
 // outsideKey is the same in every attempt of a task.
-func (p *partition) outsideKey(num uint64) string { return p.set.name + "/" + p.id(num).String() }
+func (p *partition) outsideKey(num uint64) string {
+	b := make([]byte, 0, len(p.set.name)+32)
+	return string(p.id(num).append(append(append(b, p.set.name...), '/')))
+}
 
 // run is the progress of the task's one run.
 func (r *row) run() jobs.Run {

@@ -19,7 +19,12 @@ type TaskID struct {
 
 // String is the id as ParseTaskID reads it.
 func (id TaskID) String() string {
-	return strconv.Itoa(id.Partition) + "-" + strconv.FormatUint(id.Number, 10)
+	return string(id.append(nil))
+}
+
+func (id TaskID) append(b []byte) []byte {
+	b = append(strconv.AppendInt(b, int64(id.Partition), 10), '-')
+	return strconv.AppendUint(b, id.Number, 10)
 }
 
 // ParseTaskID is the inverse of TaskID.String. Its error is a jobs.ErrInvalid.

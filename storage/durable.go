@@ -105,12 +105,7 @@ func (p *pipeline) lead() error {
 	s := p.store
 	s.seams.At("sync/before", "")
 	upTo, bytes := p.last.Load(), p.unsynced.Load()
-	err := s.Err()
-	if err == nil {
-		if err = s.syncWitnessed(); err != nil {
-			err = s.fail(err)
-		}
-	}
+	err := s.syncNow()
 	if err == nil {
 		s.seams.At("sync/after", "")
 		p.unsynced.Add(-bytes)
@@ -118,6 +113,17 @@ func (p *pipeline) lead() error {
 	}
 	p.pass(upTo)
 	return err
+}
+
+func (s *Store) syncNow() error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.exit()
+	if err := s.syncWitnessed(); err != nil {
+		return s.fail(err)
+	}
+	return nil
 }
 
 // pass wakes the waiters whose tickets are durable and names the first of the

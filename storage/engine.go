@@ -19,7 +19,8 @@ type Engine interface {
 	Sync() error
 	// Usage estimates the bytes that the keys in [lower, upper) take.
 	Usage(lower, upper []byte) (sizeBytes uint64, err error)
-	// Close makes everything durable and releases the engine.
+	// Close makes everything durable and releases the engine. Iterators that are
+	// still open may be moved and closed afterwards.
 	Close() error
 }
 

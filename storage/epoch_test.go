@@ -2,6 +2,8 @@ package storage
 
 import (
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -104,4 +106,80 @@ func TestUseAfterClose(t *testing.T) {
 			t.Errorf("ending again after %s: %v", name, err)
 		}
 	}
+}
+
+// Whoever still uses the store while it is closed gets the error, and no panic.
+func TestUseDuringClose(t *testing.T) {
+	for range 5 {
+		s := open(t, memOptions(vfs.NewMem()))
+		o := newObject(t, s, "c", "n")
+		commit(t, s, func(b *Batch) {
+			for i := range 50 {
+				b.SetData(o, fmt.Sprint(i), nil)
+			}
+		})
+		uses := []func() error{
+			func() error { _, _, err := s.Data(nil, o, "7"); return err },
+			func() error { _, err := s.HasRows(nil, o); return err },
+			func() error { return s.Check() },
+			func() error { _, err := s.Size(o); return err },
+			func() error { _, err := s.Commit(metaBatch("k", 10)); return err },
+			func() error {
+				ticket, err := s.Commit(metaBatch("k", 10))
+				if err == nil {
+					err = s.WaitDurable(ticket)
+				}
+				return err
+			},
+		}
+		var running, done sync.WaitGroup
+		running.Add(len(uses))
+		for i, use := range uses {
+			done.Go(func() {
+				first := true
+				for {
+					err := use()
+					if first {
+						running.Done()
+						first = false
+					}
+					if err != nil {
+						if !errors.Is(err, ErrClosed) || !errors.Is(err, ErrStorage) {
+							t.Errorf("use %d: %v", i, err)
+						}
+						return
+					}
+				}
+			})
+		}
+		running.Wait()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		done.Wait()
+	}
+}
+
+// An iterator that outlives Close does no harm: it ends with the error, and the
+// directory stays locked until it is closed.
+func TestIteratorOutlivesClose(t *testing.T) {
+	o := memOptions(vfs.NewMem())
+	s := open(t, o)
+	obj := newObject(t, s, "c", "n")
+	commit(t, s, func(b *Batch) { b.SetData(obj, "a", nil); b.SetData(obj, "b", nil) })
+	it, err := s.ListData(nil, obj, "", "", false)
+	if err != nil || !it.Next() {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	wantOpenError(t, o, ErrLocked, "store")
+	if it.Next() || !errors.Is(it.Err(), ErrClosed) {
+		t.Errorf("after Close: key %q, %v", it.Key(), it.Err())
+	}
+	if err := it.Close(); !errors.Is(err, ErrClosed) {
+		t.Errorf("closing it: %v", err)
+	}
+	checkAndClose(t, open(t, o))
 }

@@ -24,9 +24,10 @@ type Iter struct {
 
 // iter returns an iterator over [lower, upper) as b, which may be nil, leaves it.
 func (s *Store) iter(b *Batch, lower, upper []byte, reverse bool, strip int) (*Iter, error) {
-	if err := s.Err(); err != nil {
+	if err := s.enter(); err != nil {
 		return nil, err
 	}
+	defer s.exit()
 	it := &Iter{store: s, reverse: reverse, strip: strip}
 	if bytes.Compare(lower, upper) >= 0 {
 		return it, nil
@@ -50,6 +51,9 @@ func (s *Store) iter(b *Batch, lower, upper []byte, reverse bool, strip int) (*I
 // tells whether the walk ended early.
 func (it *Iter) Next() bool {
 	if it.base == nil || it.err != nil {
+		return false
+	}
+	if it.err = it.store.Err(); it.err != nil {
 		return false
 	}
 	it.advance()

@@ -72,6 +72,10 @@ func (s *Store) Classes() ([]string, error) {
 
 // Size estimates the bytes that the object's rows take on disk.
 func (s *Store) Size(o Object) (sizeBytes uint64, err error) {
+	if err := s.enter(); err != nil {
+		return 0, err
+	}
+	defer s.exit()
 	n, err := s.engine.Usage(rowKey(nil, o.Shard, o.Number, 0), rowKey(nil, o.Shard, o.Number, subEnd))
 	if err != nil {
 		return 0, s.fail(err)

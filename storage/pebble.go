@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -37,7 +38,13 @@ type pebbleEngine struct {
 	db   *pebble.DB
 	log  *pebbleLog
 	sums *sums
+
+	// iterators counts the open ones, and closing if Close has come: whoever
+	// brings it down to closing alone closes the database.
+	iterators atomic.Int64
 }
+
+const closing = 1 << 62
 
 // OpenPebble opens the Pebble database in dir and makes it if it is absent. A
 // new one is closed and opened once more, because Pebble protects the log of a
@@ -100,7 +107,7 @@ func openPebble(dir, manifest string, o PebbleOptions) (e *pebbleEngine, err err
 		_ = sums.close() // err comes first
 		return nil, fsys.blame(wrapPebble("open "+dir, err))
 	}
-	e = &pebbleEngine{db, log, sums}
+	e = &pebbleEngine{db: db, log: log, sums: sums}
 	if err := log.failed(); err != nil {
 		_ = e.Close() // returns the same error
 		return nil, wrapPebble("open "+dir, err)
@@ -164,7 +171,8 @@ func (e *pebbleEngine) NewIter(lower, upper []byte) (_ Iterator, err error) {
 	if err != nil {
 		return nil, e.log.readError(err)
 	}
-	return &pebbleIter{Iterator: it, log: e.log}, nil
+	e.iterators.Add(1)
+	return &pebbleIter{Iterator: it, engine: e}, nil
 }
 
 func (e *pebbleEngine) Apply(repr []byte) (err error) {
@@ -208,7 +216,8 @@ func (e *pebbleEngine) Usage(lower, upper []byte) (sizeBytes uint64, err error) 
 // Close flushes before it closes, so that the next open replays no log. After
 // the end there is nothing to flush, and Close only ends Pebble's goroutines. A
 // Pebble that panicked may hold its locks for ever: it is left to the end of the
-// process.
+// process. While iterators are open the database stays open behind them, and the
+// directory locked; the last of them closes it.
 func (e *pebbleEngine) Close() (err error) {
 	if e.log.panicked.Load() {
 		return e.log.failed()
@@ -219,14 +228,21 @@ func (e *pebbleEngine) Close() (err error) {
 			e.log.end.fail(wrapPebble("flush", err))
 		}
 	}
-	err = wrapPebble("close", e.db.Close())
-	if sumsErr := e.sums.close(); err == nil {
-		err = wrapPebble("close", sumsErr)
+	if e.iterators.Add(closing) == closing {
+		err = e.closeDB()
 	}
 	if failed := e.log.failed(); failed != nil {
 		return failed
 	}
 	return err
+}
+
+func (e *pebbleEngine) closeDB() error {
+	err := e.db.Close()
+	if sumsErr := e.sums.close(); err == nil {
+		err = sumsErr
+	}
+	return wrapPebble("close", err)
 }
 
 // DB is the database itself, for benchmarks and for tests of this package.

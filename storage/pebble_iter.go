@@ -10,8 +10,8 @@ import (
 // pebbleIter translates the errors of an iterator, and Pebble's panics too.
 type pebbleIter struct {
 	*pebble.Iterator
-	log *pebbleLog
-	err error // from a panic
+	engine *pebbleEngine
+	err    error // from a panic
 }
 
 func (it *pebbleIter) First() bool            { return it.move((*pebble.Iterator).First) }
@@ -22,12 +22,12 @@ func (it *pebbleIter) SeekGE(key []byte) bool { return it.seek((*pebble.Iterator
 func (it *pebbleIter) SeekLT(key []byte) bool { return it.seek((*pebble.Iterator).SeekLT, key) }
 
 func (it *pebbleIter) move(move func(*pebble.Iterator) bool) (ok bool) {
-	defer it.log.recoverFatal(&it.err)
+	defer it.engine.log.recoverFatal(&it.err)
 	return move(it.Iterator)
 }
 
 func (it *pebbleIter) seek(seek func(*pebble.Iterator, []byte) bool, key []byte) (ok bool) {
-	defer it.log.recoverFatal(&it.err)
+	defer it.engine.log.recoverFatal(&it.err)
 	return seek(it.Iterator, key)
 }
 
@@ -35,18 +35,22 @@ func (it *pebbleIter) Error() error {
 	if it.err != nil {
 		return it.err
 	}
-	return it.log.readError(it.Iterator.Error())
+	return it.engine.log.readError(it.Iterator.Error())
 }
 
 func (it *pebbleIter) Close() (err error) {
-	defer it.log.recoverFatal(&err)
-	return it.log.readError(it.Iterator.Close())
+	defer it.engine.log.recoverFatal(&err)
+	err = it.engine.log.readError(it.Iterator.Close())
+	if it.engine.iterators.Add(-1) == closing {
+		_ = it.engine.closeDB() // whoever closed the engine has been answered
+	}
+	return err
 }
 
 func (it *pebbleIter) ValueAndErr() (value []byte, err error) {
-	defer it.log.recoverFatal(&err)
+	defer it.engine.log.recoverFatal(&err)
 	value, err = it.Iterator.ValueAndErr()
-	return value, it.log.readError(err)
+	return value, it.engine.log.readError(err)
 }
 
 // wrapPebble names what was done, and marks damage of the files, which the

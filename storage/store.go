@@ -31,6 +31,9 @@ type Store struct {
 
 	pipeline pipeline
 
+	// using is held for reading during each call into the engine, and by release,
+	// which thus waits for them. Nothing waits or calls others while it is held.
+	using sync.RWMutex
 	// dead is set once, before anyone can be answered after an error.
 	dead   atomic.Pointer[fatalError]
 	died   chan struct{} // closed when dead is set
@@ -175,6 +178,18 @@ func (s *Store) fail(cause error) error {
 	return s.Err()
 }
 
+// enter begins a call into the engine, which exit ends, unless the store is dead.
+func (s *Store) enter() error {
+	s.using.RLock()
+	if err := s.Err(); err != nil {
+		s.using.RUnlock()
+		return err
+	}
+	return nil
+}
+
+func (s *Store) exit() { s.using.RUnlock() }
+
 // Commit applies b: its changes are visible when Commit returns, at the place in
 // the order of commits that the ticket names, and durable when WaitDurable says
 // so. An error that wraps ErrNoSpace refuses the commit; nothing is changed and
@@ -201,19 +216,31 @@ func (s *Store) apply(b *Batch) (Ticket, error) {
 		object = b.id.String()
 	}
 	s.seams.At("commit/before", object)
-	if err := s.engine.Apply(b.Repr()); err != nil {
-		return 0, s.fail(err)
+	if err := s.applyNow(b.Repr()); err != nil {
+		return 0, err
 	}
 	t := s.pipeline.applied(b.Len())
 	s.seams.At("commit/after", object)
 	return t, nil
 }
 
+func (s *Store) applyNow(repr []byte) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.exit()
+	if err := s.engine.Apply(repr); err != nil {
+		return s.fail(err)
+	}
+	return nil
+}
+
 // get returns a copy of the value of key.
 func (s *Store) get(key []byte) ([]byte, bool, error) {
-	if err := s.Err(); err != nil {
+	if err := s.enter(); err != nil {
 		return nil, false, err
 	}
+	defer s.exit()
 	v, closer, err := s.engine.Get(key)
 	if err == ErrNotFound {
 		return nil, false, nil
@@ -263,6 +290,8 @@ func (s *Store) Abandon() error { return s.release(ErrClosed) }
 func (s *Store) release(cause error) (err error) {
 	s.closed.Do(func() {
 		s.fail(cause)
+		s.using.Lock() // no call into the engine is under way, and none will be
+		defer s.using.Unlock()
 		err = errors.Join(s.engine.Close(), s.closeWitness())
 		if s.lock != nil {
 			err = errors.Join(err, s.lock.Close())

@@ -201,8 +201,11 @@ func TestSetAndDeleteDuringRetryWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
 		defer f.close()
+		var mu sync.Mutex // guards runs: two things have handlers at a time
 		runs := map[string]int{}
 		f.handleAlarm(func(th *thing, ctx context.Context, info object.AlarmInfo) error {
+			mu.Lock()
+			defer mu.Unlock()
 			runs[th.st.Name()]++
 			if runs[th.st.Name()] == 1 {
 				return object.RetryAfter(time.Hour, errors.New("later"))

@@ -57,6 +57,27 @@ func ExampleState_SetAlarm() {
 	// attempt 1
 }
 
+func ExampleState_DeleteAlarm() {
+	ctx := context.Background()
+	rang := make(chan object.AlarmInfo, 1)
+	class, in := reminders(rang, nil)
+	never := object.Handle(class, "never", func(r *Reminder, ctx context.Context, _ struct{}) (bool, error) {
+		if err := r.st.DeleteAlarm(ctx); err != nil {
+			return false, err
+		}
+		_, set, err := r.st.Alarm(ctx)
+		return set, err
+	})
+	host := memory(class)
+	defer host.Shutdown(ctx)
+
+	fmt.Println(in.Call(ctx, host, "tea", time.Hour))
+	fmt.Println(never.Call(ctx, host, "tea", struct{}{}))
+	// Output:
+	// true <nil>
+	// false <nil>
+}
+
 // An alarm that is given up becomes a dead letter, which waits to be replayed.
 func ExampleHost_DeadLetters() {
 	ctx := context.Background()
@@ -128,6 +149,22 @@ func ExampleHost_Objects() {
 	// <nil>
 	// false
 	// [] <nil>
+}
+
+// Wake activates an object anew, so that its constructor looks at what is stored.
+func ExampleHost_Wake() {
+	ctx := context.Background()
+	class := object.Define("lamp", func(_ context.Context, st *object.State) (*Shelf, error) {
+		fmt.Println("awake:", st.Activation().Reason)
+		return &Shelf{st}, nil
+	})
+	host := memory(class)
+	defer host.Shutdown(ctx)
+
+	fmt.Println(host.Wake(ctx, class.ID(host.NewName())))
+	// Output:
+	// awake: fresh
+	// <nil>
 }
 
 // Events are stored with the change they tell of, and read from a cursor.

@@ -92,6 +92,33 @@ func TestRunThatKillsItsProcess(t *testing.T) {
 	})
 }
 
+// Proves R4: a success ends the count of crashes: a job that is lost once in each
+// run never fails.
+func TestSuccessEndsTheCount(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		j := ticking(s, continuous.Config[tally]{
+			Schedule: jobs.Every(time.Hour),
+			Run: func(_ context.Context, run *continuous.Run[tally]) error {
+				if run.Attempt == 1 {
+					s.Sleep(30 * time.Minute)
+				}
+				return nil
+			},
+		})
+		s.Host(j)
+		start(s, j, "a")
+		for n := uint64(1); n <= 6; n++ {
+			s.Advance(time.Minute)
+			s.Crash(harness.Kill)
+			s.Restart()
+			s.Advance(time.Second)
+			st, _ := know(s, j, "a")
+			s.Always("recovered", st.Meta.Status == jobs.Running && st.Meta.RunCount == n && st.Meta.RecoveryAttempts == 0, n, st.Meta)
+			s.Advance(st.Due.Sub(s.Now()))
+		}
+	})
+}
+
 // Proves R1, R2, R6, Case 15, Case 28: a lost run, however young, begins again
 // 100 ms after the open, without any call; the report tells of it, and its events
 // are those of any run.

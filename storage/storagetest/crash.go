@@ -21,6 +21,9 @@ type Options struct {
 	// are taken at equal distances, and the log says how many of how many.
 	// Default: 1000.
 	Points int
+	// Witness tells Damage that the store keeps a witness file, so that the loss
+	// of what was acknowledged must not go unnoticed.
+	Witness bool
 }
 
 func (o Options) withDefaults() Options {

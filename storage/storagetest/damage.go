@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -50,12 +51,15 @@ type victim struct {
 	newest string // the newest log
 	end    int    // of what is in it; Pebble writes new logs over old ones
 	work   *workload
+
+	witness bool // no loss goes unnoticed
 }
 
 // Damage flips bits in each file of a store that was closed in order and of one
 // whose process was killed, and cuts the files off. What is then read is right,
 // or an error that names the file; only damage of the newest log may lose the
-// newest commits, and of its newest block where bits are flipped.
+// newest commits, and of its newest block where bits are flipped; with a witness
+// not even that.
 func Damage(t testing.TB, open Opener, o Options) Figures {
 	t.Helper()
 	o = o.withDefaults()
@@ -98,7 +102,7 @@ func newVictim(t testing.TB, open Opener, o Options, how string) *victim {
 	if err != nil {
 		t.Fatalf("seed %d: without damage: %v", o.Seed, err)
 	}
-	v := &victim{name: how, open: open, files: make(map[string][]byte), work: subj.work}
+	v := &victim{name: how, open: open, files: make(map[string][]byte), work: subj.work, witness: o.Witness}
 	names, err := left.List(dir)
 	for _, name := range names {
 		if err == nil {
@@ -207,6 +211,9 @@ func (v *victim) check(d damage) (r result, err error) {
 	}
 	held, err := v.read(fsys)
 	if err != nil {
+		if v.witness && errors.Is(err, storage.ErrAckedDataLost) {
+			return refused, nil
+		}
 		number, _, _ := strings.Cut(d.name, ".") // Pebble calls a table by its number
 		if !strings.Contains(err.Error(), number) {
 			return refused, fmt.Errorf("the error does not name the file: %w", err)
@@ -243,7 +250,7 @@ func (v *victim) judge(d damage, held rows) (result, error) {
 	if n == len(v.work.states)-1 {
 		return harmless, nil
 	}
-	if d.name != v.newest || d.bit != cutOff && d.at < (v.end-1)/logBlock*logBlock {
+	if v.witness || d.name != v.newest || d.bit != cutOff && d.at < (v.end-1)/logBlock*logBlock {
 		return lost, fmt.Errorf("silently lost the commits after %d of %d", n, len(v.work.states)-1)
 	}
 	return lost, nil

@@ -334,6 +334,7 @@ func (h *Host) countCrash(b *storage.Batch, e alarm.Entry) error {
 	}
 	row.Crashes++
 	h.flights.suspects[o.ID] = true
+	h.metrics.recoveries.WithLabelValues("alarm cut off").Inc()
 	old := row
 	moveAlarm(b, o, &old, &row)
 	return nil

@@ -135,6 +135,25 @@ func wantValues(t *testing.T, f *fixture, want map[string]float64) {
 	}
 }
 
+// An alarm whose handler was cut off with its process counts as recovered.
+func TestMetricOfAnAlarmCutOff(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		survives := f.mem
+		f.handleAlarm(func(*thing, context.Context, object.AlarmInfo) error {
+			survives = f.mem.Crash(0) // as it is when the process dies in the handler
+			return nil
+		})
+		f.must("a", setAlarm(time.Second))
+		pass(2 * time.Second)
+		f.close()
+		f.mem = survives
+		f.open()
+		defer f.close()
+		wantValues(t, f, map[string]float64{"holdfast_recoveries_total alarm cut off": 1})
+	})
+}
+
 // Two registrations of one host in a registry are refused; two hosts need
 // registries, or labels, of their own.
 func TestMetricsOfTwoHosts(t *testing.T) {

@@ -58,7 +58,7 @@ func New[In, Out any](c Config[In, Out]) *Pool[In, Out] {
 	p.set = p.settings()
 	p.Class = object.Define(c.Name, func(ctx context.Context, st *object.State) (*partition, error) {
 		return newPartition(ctx, st, p.set)
-	})
+	}, jobs.ClassOptions(object.ClassOptions{}))
 	if err := p.config.validate(); err != nil {
 		p.Class.Reject(fmt.Errorf("workerpool: %w", err))
 	}

@@ -237,9 +237,11 @@ func (h *Host) Done() <-chan struct{} { return h.life.done }
 
 // life is whether a host takes calls, and what it still runs.
 type life struct {
-	ctx    context.Context // ends when the host cancels everything it runs
-	cancel context.CancelCauseFunc
-	done   chan struct{} // closed when the host has ended
+	ctx      context.Context // ends when the host cancels everything it runs
+	cancel   context.CancelCauseFunc
+	done     chan struct{} // closed when the host has ended
+	closed   chan struct{} // closed when Shutdown has ended; closeErr is what it returns
+	closeErr error
 
 	busy    atomic.Int64 // calls, works and hooks under way
 	closing atomic.Bool  // no new call is taken
@@ -253,7 +255,7 @@ type life struct {
 
 func (l *life) init() {
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
-	l.done = make(chan struct{})
+	l.done, l.closed = make(chan struct{}), make(chan struct{})
 	l.idle = make(chan struct{}, 1)
 }
 

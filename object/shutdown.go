@@ -18,11 +18,14 @@ const shutdownGrace = 200 * time.Millisecond
 // alarms stop; open turns and works may end until ctx does, and are cancelled
 // then. The store is closed even if user code ignores the cancellation; the error
 // names what was still running. What was cut off is recovered at the next Open
-// and costs it no attempt. A second call returns what the first did, at once.
+// and costs it no attempt. A second call waits for the first, until its own ctx
+// ends, and returns the same.
 func (h *Host) Shutdown(ctx context.Context) error {
 	if !h.life.beginClosing() {
-		_ = h.seams.Executor.Wait(ctx, h.life.done)
-		return h.shutdownErr()
+		if err := h.seams.Executor.Wait(ctx, h.life.closed); err != nil {
+			return err
+		}
+		return h.life.closeErr
 	}
 	h.alarms.Stop()
 	h.expiry.stop()
@@ -39,6 +42,8 @@ func (h *Host) Shutdown(ctx context.Context) error {
 	}
 	err := errors.Join(late, h.closeStore())
 	h.life.end(ErrShutdown)
+	h.life.closeErr = err
+	close(h.life.closed)
 	return err
 }
 
@@ -47,13 +52,6 @@ func (h *Host) Shutdown(ctx context.Context) error {
 func (l *life) beginClosing() bool {
 	l.closing.Store(true)
 	return l.shut.CompareAndSwap(false, true)
-}
-
-func (h *Host) shutdownErr() error {
-	if err := h.Err(); err != nil && !errors.Is(err, ErrShutdown) {
-		return err
-	}
-	return nil
 }
 
 // awaitIdle returns when nothing runs any more, or the cause of ctx's end.

@@ -361,6 +361,9 @@ func TestShutdownUnderCodeThatIgnoresIt(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "thing/stubborn") || strings.Contains(err.Error(), "polite") {
 			t.Errorf("Shutdown: %v", err)
 		}
+		if again := f.host.Shutdown(context.Background()); again != err {
+			t.Errorf("a second Shutdown: %v", again)
+		}
 		if err := <-polite; !errors.Is(err, object.ErrShutdown) {
 			t.Errorf("the cancelled turn's cause: %v", err)
 		}

@@ -174,7 +174,7 @@ func writeFile(fsys vfs.FS, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
+	_, err = f.Write(slices.Clone(data)) // Write may change what it is given
 	return errors.Join(err, f.Sync(), f.Close())
 }
 

@@ -15,6 +15,11 @@ import (
 // scale multiplies the number of points of each test.
 var scale = flag.Int("scale", 1, "multiplies the crashes, errors and damages tried")
 
+// slowdown divides the number of points of each test.
+var slowdown = 1
+
+func points(n int) int { return max(n/slowdown, 5) }
+
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
@@ -43,7 +48,7 @@ func openWitnessed(fsys vfs.FS, dir string) (*storage.Store, error) {
 func TestCrash(t *testing.T) {
 	var sum Figures
 	for seed := range uint64(*scale) {
-		f := Crash(t, openSmall, Options{Seed: seed})
+		f := Crash(t, openSmall, Options{Seed: seed, Points: points(1000)})
 		sum.Points += f.Points
 		sum.Nested += f.Nested
 	}
@@ -52,7 +57,7 @@ func TestCrash(t *testing.T) {
 
 // The making of a store may be cut off at each operation.
 func TestCrashInCreation(t *testing.T) {
-	f := Crash(t, openSmall, Options{Commits: 3, Points: 1 << 20})
+	f := Crash(t, openSmall, Options{Commits: 3, Points: points(2000)})
 	t.Logf("fs_crash_points=%d nested=%d", f.Points, f.Nested)
 }
 
@@ -61,7 +66,7 @@ func TestCrashFindsAMissingSync(t *testing.T) {
 	found := &failures{TB: t}
 	Crash(found, func(fsys vfs.FS, dir string) (*storage.Store, error) {
 		return openSmall(lazyFS{fsys}, dir)
-	}, Options{Commits: 9, Points: 300})
+	}, Options{Commits: 9, Points: points(300)})
 	if found.count.Load() == 0 {
 		t.Error("a log that is never synced passes")
 	}
@@ -97,7 +102,7 @@ func (lazyFile) SyncTo(int64) (bool, error) { return false, nil }
 func TestErrors(t *testing.T) {
 	var sum Figures
 	for seed := range uint64(*scale) {
-		f := Errors(t, openSmall, Options{Seed: seed, Commits: 30, Points: 200})
+		f := Errors(t, openSmall, Options{Seed: seed, Commits: 30, Points: points(200)})
 		sum.Points += f.Points
 		sum.Died += f.Died
 	}
@@ -109,7 +114,7 @@ func TestErrors(t *testing.T) {
 func TestDamage(t *testing.T) {
 	var sum Figures
 	for seed := range uint64(*scale) {
-		sum.add(Damage(t, openSmall, Options{Seed: seed, Points: 2000}))
+		sum.add(Damage(t, openSmall, Options{Seed: seed, Points: points(2000)}))
 	}
 	t.Logf("bit_flips=%d refused=%d lost=%d", sum.Points, sum.Refused, sum.Lost)
 }
@@ -119,8 +124,8 @@ func TestDamage(t *testing.T) {
 func TestWitness(t *testing.T) {
 	var sum Figures
 	for seed := range uint64(*scale) {
-		sum.add(Damage(t, openWitnessed, Options{Seed: seed, Points: 1000, Witness: true}))
-		f := Crash(t, openWitnessed, Options{Seed: seed, Points: 300})
+		sum.add(Damage(t, openWitnessed, Options{Seed: seed, Points: points(1000), Witness: true}))
+		f := Crash(t, openWitnessed, Options{Seed: seed, Points: points(300)})
 		t.Logf("fs_crash_points=%d", f.Points)
 	}
 	t.Logf("bit_flips=%d refused=%d lost=%d", sum.Points, sum.Refused, sum.Lost)
@@ -129,6 +134,6 @@ func TestWitness(t *testing.T) {
 // The same on a real disk, in processes that may be killed. Proves S9 and O13's
 // storage side where the process does not survive.
 func TestErrorsInChild(t *testing.T) {
-	f := ErrorsInChild(t, openSmall, Options{Commits: 20, Points: 30 * *scale})
+	f := ErrorsInChild(t, openSmall, Options{Commits: 20, Points: points(30 * *scale)})
 	t.Logf("fs_errors_child=%d died=%d", f.Points, f.Died)
 }

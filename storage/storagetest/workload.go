@@ -87,7 +87,6 @@ type draft struct {
 	batch   storage.Batch
 	rows    rows
 	objects func(storage.ID) storage.Object
-	shard   func(storage.ID) int // nil: the batch will not be applied
 }
 
 // object makes the object exist.

@@ -69,6 +69,15 @@ func (m *batchModel) DeleteRange(rt *rapid.T) {
 	maps.DeleteFunc(m.seen, func(k, _ string) bool { return lower <= k && (upper == "" || k < upper) })
 }
 
+// Clear deletes a range key by key, or as a range if there are many.
+func (m *batchModel) Clear(rt *rapid.T) {
+	lower, upper := keys.Draw(rt, "lower"), keys.Draw(rt, "upper")
+	if err := m.store.ClearData(&m.batch, m.object, lower, upper); err != nil {
+		rt.Fatal(err)
+	}
+	maps.DeleteFunc(m.seen, func(k, _ string) bool { return lower <= k && (upper == "" || k < upper) })
+}
+
 func (m *batchModel) Save(rt *rapid.T) {
 	m.savepoints = append(m.savepoints, savedModel{m.batch.Savepoint(), maps.Clone(m.seen)})
 }

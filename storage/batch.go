@@ -13,7 +13,8 @@ import (
 // The representation is the one of Pebble's batches: a header of 12 bytes
 // (sequence number, count) and a record for each change.
 type Batch struct {
-	id    ID // whose changes these are; for probe points
+	id    ID   // whose changes these are; for probe points
+	marks bool // some record sets a mark
 	data  []byte
 	count uint32
 

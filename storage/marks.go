@@ -17,6 +17,7 @@ func markKey(o Object, key string) []byte {
 // SetMark stores a mark that expires at the given time, in nanoseconds since
 // 1970.
 func (b *Batch) SetMark(o Object, key string, expires int64, value []byte) {
+	b.marks = true
 	k := markKey(o, key)
 	b.Set(k, appendExpiring(nil, expires, value))
 	b.Set(expiryKey(nil, o.Shard, expires, k[2:]), nil)
@@ -130,9 +131,35 @@ func (s *Store) AllDeadLetters(f func(id ID, seq uint64, value []byte) error) er
 	return nil
 }
 
+// Expire removes up to limit rows of a shard that expire at or before now, as one
+// commit that nobody waits for. It returns what Expired does. A mark that is set
+// again meanwhile is kept.
+func (s *Store) Expire(shard int, now int64, limit int) (done int, next int64, ok bool, err error) {
+	var b Batch
+	s.seams.At("commit/before", "")
+	// No mark is set between the look at the old one and its removal.
+	s.marking.Lock()
+	done, next, ok, err = s.Expired(&b, shard, now, limit)
+	if err == nil && done > 0 {
+		if err = s.space.admit(b.Len()); err == nil {
+			err = s.applyNow(b.Repr())
+		}
+	}
+	s.marking.Unlock()
+	if err != nil {
+		return 0, 0, false, err
+	}
+	if done > 0 {
+		s.pipeline.applied(b.Len())
+	}
+	s.seams.At("commit/after", "")
+	return done, next, ok, nil
+}
+
 // Expired appends to b the removal of up to limit rows of a shard that expire at
 // or before now. It returns how many entries it handled and, if fewer than limit,
-// when the next one expires; ok is false if there is none.
+// when the next one expires; ok is false if there is none. Between Expired and the
+// commit of b no mark of the shard may be set; see Expire.
 func (s *Store) Expired(b *Batch, shard int, now int64, limit int) (done int, next int64, ok bool, err error) {
 	err = s.scan(shard, kindExpiry, nil, func(key, _ []byte) error {
 		if len(key) < 8 {

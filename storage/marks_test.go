@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -111,11 +112,7 @@ func TestExpired(t *testing.T) {
 
 func expireUpTo(t rapid.TB, s *Store, shard int, now int64, limit int) (next int64, ok bool) {
 	for {
-		var b Batch
-		done, next, ok, err := s.Expired(&b, shard, now, limit)
-		if err == nil {
-			_, err = s.Commit(&b)
-		}
+		done, next, ok, err := s.Expire(shard, now, limit)
 		if err != nil || done > limit {
 			t.Fatalf("%d of %d handled, %v", done, limit, err)
 		}
@@ -168,5 +165,37 @@ func TestMarksOfABatchAndOfAnEnd(t *testing.T) {
 	again := newObject(t, s, "c", "n")
 	if _, _, ok, err := s.Mark(nil, again, "k"); ok || err != nil {
 		t.Errorf("the new life has the old mark: %v", err)
+	}
+}
+
+// A mark that is set again while it expires is kept: what was acknowledged with
+// it must not happen twice. Proves O16's storage side.
+func TestExpireKeepsAMarkSetMeanwhile(t *testing.T) {
+	s := memStore(t)
+	o := newObject(t, s, "c", "n")
+	var setter sync.WaitGroup
+	for round := int64(1); round <= 200; round++ {
+		commit(t, s, func(b *Batch) { b.SetMark(o, "k", round*10, nil) }) // expires at once
+		setter.Go(func() {
+			var b Batch
+			b.SetMark(o, "k", round*10+5, []byte("again"))
+			if _, err := s.Commit(&b); err != nil {
+				t.Error(err)
+			}
+		})
+		if _, _, _, err := s.Expire(o.Shard, round*10, 10); err != nil {
+			t.Fatal(err)
+		}
+		setter.Wait()
+		v, expires, ok, err := s.Mark(nil, o, "k")
+		if string(v) != "again" || expires != round*10+5 || !ok || err != nil {
+			t.Fatalf("round %d: %q until %d, %v, %v", round, v, expires, ok, err)
+		}
+	}
+	if done, _, ok, err := s.Expire(o.Shard, 1<<40, 1000); done == 0 || ok || err != nil {
+		t.Errorf("in the end %d are removed, more %v, %v", done, ok, err)
+	}
+	if has, err := s.HasRows(nil, o); has || err != nil {
+		t.Errorf("rows are left: %v", err)
 	}
 }

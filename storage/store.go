@@ -34,6 +34,9 @@ type Store struct {
 	// using is held for reading during each call into the engine, and by release,
 	// which thus waits for them. Nothing waits or calls others while it is held.
 	using sync.RWMutex
+	// marking is held for reading while a batch with marks is applied, and by
+	// Expire from its look at them to their removal.
+	marking sync.RWMutex
 	// dead is set once, before anyone can be answered after an error.
 	dead   atomic.Pointer[fatalError]
 	died   chan struct{} // closed when dead is set
@@ -216,12 +219,22 @@ func (s *Store) apply(b *Batch) (Ticket, error) {
 		object = b.id.String()
 	}
 	s.seams.At("commit/before", object)
-	if err := s.applyNow(b.Repr()); err != nil {
+	if err := s.applyMarks(b); err != nil {
 		return 0, err
 	}
 	t := s.pipeline.applied(b.Len())
 	s.seams.At("commit/after", object)
 	return t, nil
+}
+
+// applyMarks applies b beside other commits, but not beside Expire if it sets
+// marks.
+func (s *Store) applyMarks(b *Batch) error {
+	if b.marks {
+		s.marking.RLock()
+		defer s.marking.RUnlock()
+	}
+	return s.applyNow(b.Repr())
 }
 
 func (s *Store) applyNow(repr []byte) error {

@@ -3,15 +3,7 @@ package seam
 import (
 	"context"
 	"math/rand/v2"
-	"time"
 )
-
-// wall is the machine's clock; timers run on its monotonic part.
-type wall struct{}
-
-func (wall) Now() time.Time { return time.Now() }
-
-func (wall) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
 // goroutines runs each task as a goroutine.
 type goroutines struct{}

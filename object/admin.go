@@ -69,7 +69,7 @@ func (h *Host) Objects(ctx context.Context, class, after string, limit int) ([]O
 		infos = append(infos, info)
 	}
 	if err == nil {
-		err = h.store.WaitDurable(h.store.Applied())
+		err = h.store.WaitSeen()
 	}
 	if err != nil {
 		return nil, h.storageError(storage.ID{Class: class}, err)
@@ -137,7 +137,7 @@ func (h *Host) Inspect(ctx context.Context, id storage.ID) (Inspection, error) {
 	}
 	err := h.inspect(&in)
 	if err == nil {
-		err = h.store.WaitDurable(h.store.Applied())
+		err = h.store.WaitSeen()
 	}
 	return in, h.storageError(id, err)
 }
@@ -246,7 +246,7 @@ func (h *Host) DeadLetters(ctx context.Context) ([]DeadLetter, error) {
 		return err
 	})
 	if err == nil {
-		err = h.store.WaitDurable(h.store.Applied())
+		err = h.store.WaitSeen()
 	}
 	return out, h.storageError(storage.ID{}, err)
 }

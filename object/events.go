@@ -89,7 +89,7 @@ func (h *Host) Events(ctx context.Context, id storage.ID, after uint64, limit in
 		err = bad
 	}
 	if err == nil {
-		err = h.store.WaitDurable(h.store.Applied())
+		err = h.store.WaitSeen()
 	}
 	if err != nil {
 		return nil, h.storageError(id, err)

@@ -119,11 +119,7 @@ func (x *expiry) sweepShard(shard int, now int64) bool {
 	x.mu.Lock()
 	x.next[shard] = 0 // what is noted from here on is kept
 	x.mu.Unlock()
-	var b storage.Batch
-	done, next, ok, err := h.store.Expired(&b, shard, now, expiryBatch)
-	if err == nil && done > 0 {
-		_, err = h.store.Commit(&b)
-	}
+	_, next, ok, err := h.store.Expire(shard, now, expiryBatch)
 	if err != nil {
 		_ = h.storageError(storage.ID{}, err)
 		x.mu.Lock()

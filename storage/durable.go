@@ -18,6 +18,7 @@ type Ticket uint64
 type pipeline struct {
 	store     *Store
 	maxBytes  int64
+	began     atomic.Uint64 // commits that have begun to be applied; never less than last
 	last      atomic.Uint64 // the newest ticket given out
 	durable   atomic.Uint64 // every ticket up to this one is durable
 	unsynced  atomic.Int64  // bytes applied and not yet durable
@@ -84,6 +85,33 @@ func (s *Store) WaitDurable(t Ticket) error {
 			return err
 		}
 	}
+}
+
+// WaitSeen returns nil when everything that the caller can have read from the
+// store is on disk, whoever committed it; its errors are those of WaitDurable. A
+// commit is visible a moment before it has a ticket, so a reader of what others
+// write, who has no ticket of theirs, needs a sync of his own.
+func (s *Store) WaitSeen() error {
+	if s.pipeline.durable.Load() == s.pipeline.began.Load() {
+		return s.Err()
+	}
+	s.seams.At("sync/before", "")
+	if err := s.syncSeen(); err != nil {
+		return err
+	}
+	s.seams.At("sync/after", "")
+	return nil
+}
+
+func (s *Store) syncSeen() error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.exit()
+	if err := s.engine.Sync(); err != nil {
+		return s.fail(err)
+	}
+	return s.Err()
 }
 
 // join makes the caller the leader, for which it returns nil, or a waiter.

@@ -12,10 +12,35 @@ import (
 
 // ending is the end of an engine: the first error after which it must not
 // acknowledge anything.
-type ending struct{ cause atomic.Pointer[error] }
+type ending struct {
+	cause atomic.Pointer[error]
+	told  atomic.Pointer[func(error)] // whom to tell; nil: nobody yet
+}
 
 // fail ends the engine, unless it has ended.
-func (e *ending) fail(err error) { e.cause.CompareAndSwap(nil, &err) }
+func (e *ending) fail(err error) {
+	if e.cause.CompareAndSwap(nil, &err) {
+		e.tell()
+	}
+}
+
+// tell tells of the end, once there is both an end and somebody to tell.
+func (e *ending) tell() {
+	if err, told := e.err(), e.told.Load(); err != nil && told != nil {
+		(*told)(err)
+	}
+}
+
+// onDeath calls f when the engine ends, also by what Pebble does in the
+// background, or now if it has ended. f may be called more than once, and under
+// locks of Pebble's.
+func (e *ending) onDeath(f func(error)) {
+	e.told.Store(&f)
+	e.tell()
+}
+
+// mortal is an Engine that can end beside any call.
+type mortal interface{ onDeath(func(error)) }
 
 // err returns what ended the engine, or nil.
 func (e *ending) err() error {

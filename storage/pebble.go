@@ -247,3 +247,6 @@ func (e *pebbleEngine) closeDB() error {
 
 // DB is the database itself, for benchmarks and for tests of this package.
 func (e *pebbleEngine) DB() *pebble.DB { return e.db }
+
+// onDeath implements mortal.
+func (e *pebbleEngine) onDeath(f func(error)) { e.log.end.onDeath(f) }

@@ -54,6 +54,9 @@ type Previous struct {
 func newStore(o Options, engine Engine, shards int, lock *pebble.Lock) (*Store, error) {
 	s := &Store{engine: engine, lock: lock, seams: o.Seams, shards: shards, died: make(chan struct{})}
 	s.pipeline.init(s, o.MaxUnsyncedBytes)
+	if m, ok := engine.(mortal); ok {
+		m.onDeath(func(err error) { _ = s.fail(err) })
+	}
 	s.space.floor = uint64(max(o.MinFreeBytes, 0))
 	if o.Engine == nil && o.MinFreeBytes >= 0 {
 		if _, err := o.Pebble.FS.GetDiskUsage(o.Dir); err == nil {
@@ -242,6 +245,7 @@ func (s *Store) applyNow(repr []byte) error {
 		return err
 	}
 	defer s.exit()
+	s.pipeline.began.Add(1)
 	if err := s.engine.Apply(repr); err != nil {
 		return s.fail(err)
 	}

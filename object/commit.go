@@ -126,7 +126,8 @@ func (t *turn) remove(b *storage.Batch, old *alarm.Row) error {
 func (t *turn) committed(ticket storage.Ticket, row *alarm.Row) {
 	a, h := t.act, t.act.hosted.host
 	moved := t.writes.alarmSet || row == nil && a.row != nil
-	events, purged := t.writes.events, t.writes.purge
+	events := t.writes.events
+	t.purged = t.purged || t.writes.purge
 	a.depend(ticket)
 	a.empty = t.object.Number == 0 || t.onlyAlarm()
 	old := a.object
@@ -143,9 +144,6 @@ func (t *turn) committed(ticket storage.Ticket, row *alarm.Row) {
 	t.settle(ticket)
 	if events {
 		h.watch.tell(a.id)
-	}
-	if purged {
-		a.reset(errDeleted)
 	}
 }
 

@@ -22,6 +22,7 @@ type turn struct {
 	life            *State
 	owns            bool // the task holds the turn; false while it is lent out
 	ended           bool
+	purged          bool // the object has ended with a commit of this turn
 
 	object storage.Object // as this turn will leave it
 	batch  *storage.Batch // nil until the first write
@@ -272,6 +273,9 @@ func (t *turn) end() {
 	if j := t.joined.Load(); j != nil {
 		j.forget()
 		j.cancel(context.Canceled)
+	}
+	if t.purged && t.owns {
+		t.act.reset(errDeleted)
 	}
 	t.recycle()
 	t.act.used.Store(t.act.hosted.host.lru.now())

@@ -473,6 +473,26 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// Purge may be followed by Sync: the object is gone then, and the turn goes on.
+func TestPurgeThenSync(t *testing.T) {
+	f := newFixture(t).open()
+	defer f.close()
+	f.must("a", put("k", "v"))
+	f.must("a", func(th *thing, ctx context.Context) (any, error) {
+		th.n = 1
+		if err := errors.Join(th.st.Purge(ctx), th.st.Sync(ctx)); err != nil {
+			return nil, err
+		}
+		if in, _ := f.host.Inspect(context.Background(), f.id("a")); in.Exists {
+			t.Error("the object exists after Purge and Sync")
+		}
+		return nil, nil
+	})
+	if n := f.must("a", func(th *thing, _ context.Context) (any, error) { return th.n, nil }); n != 0 {
+		t.Error("a purged object kept its instance")
+	}
+}
+
 // Marks and events leave the store when their time is over.
 func TestExpiry(t *testing.T) {
 	bubble(t, func(t *testing.T) {

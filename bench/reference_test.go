@@ -74,6 +74,7 @@ func inParallel(b *testing.B, callers int, fn func(i int)) {
 	b.Helper()
 	work := make(chan int, 4096)
 	var wg sync.WaitGroup
+	b.ReportAllocs()
 	b.ResetTimer()
 	for range callers {
 		wg.Go(func() {

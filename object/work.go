@@ -125,8 +125,10 @@ func (t *turn) then(f func(storage.Ticket)) { t.after = append(t.after, f) }
 
 // Do runs fn as a turn of the object, from a work. It returns when the turn's
 // commit is durable, with fn's error if it has one; a turn that fails leaves no
-// trace. It returns ErrReset if the activation has ended, and ErrDeadlock if ctx
-// is the turn's of the same object.
+// trace. With the context of another object's turn it is a call from there: it
+// returns when the turn has ended, and that object's reply waits for the disk. It
+// returns ErrReset if the activation has ended, and ErrDeadlock if ctx is the
+// turn's of the same object.
 func (s *State) Do(ctx context.Context, fn func(context.Context) error) error {
 	if t := turnOf(ctx); t != nil && t.act == s.act && t.holds() {
 		return fmt.Errorf("%s: %w: Do in a turn of the same object", s.act.id, ErrDeadlock)

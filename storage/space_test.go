@@ -3,32 +3,44 @@ package storage
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// diskFS is a file system that says how much space is free.
+// diskFS is a file system that says how much space is free. Pebble asks too, from
+// goroutines of its own.
 type diskFS struct {
 	vfs.FS
-	freeBytes uint64
-	err       error
+	freeBytes atomic.Uint64
+	unknown   atomic.Bool
+}
+
+// newDisk returns an empty file system with so many bytes free.
+func newDisk(freeBytes uint64) *diskFS {
+	d := &diskFS{FS: vfs.NewMem()}
+	d.freeBytes.Store(freeBytes)
+	return d
 }
 
 func (d *diskFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
-	return vfs.DiskUsage{AvailBytes: d.freeBytes}, d.err
+	if d.unknown.Load() {
+		return vfs.DiskUsage{}, errors.New("unknown")
+	}
+	return vfs.DiskUsage{AvailBytes: d.freeBytes.Load()}, nil
 }
 
 // Below the floor commits are refused and change nothing; when space returns
 // the same commit is accepted.
 func TestNoSpaceRefusesUntilSpaceReturns(t *testing.T) {
-	disk := &diskFS{FS: vfs.NewMem(), freeBytes: 100 << 20}
+	disk := newDisk(100 << 20)
 	o := memOptions(disk)
 	o.MinFreeBytes = 50 << 20
 	s := open(t, o)
 	defer checkAndClose(t, s)
 
-	disk.freeBytes = 49 << 20
+	disk.freeBytes.Store(49 << 20)
 	accepted := 0
 	for s.space.sinceLook.Load() < checkEveryBytes-(1<<20) { // the floor is not looked at each time
 		if _, err := s.Commit(metaBatch("fill", 1<<20)); err != nil {
@@ -48,7 +60,7 @@ func TestNoSpaceRefusesUntilSpaceReturns(t *testing.T) {
 	if _, ok, err := s.Meta("k"); ok || err != nil || s.Err() != nil {
 		t.Errorf("the refused key is there: %v, %v, %v", ok, err, s.Err())
 	}
-	disk.freeBytes = 50 << 20
+	disk.freeBytes.Store(50 << 20)
 	if _, err := s.Commit(metaBatch("k", 1)); err != nil {
 		t.Errorf("after space returned: %v", err)
 	}
@@ -56,11 +68,11 @@ func TestNoSpaceRefusesUntilSpaceReturns(t *testing.T) {
 
 // A store that is closed for want of space is closed in order all the same.
 func TestNoSpaceDoesNotMakeACloseACrash(t *testing.T) {
-	disk := &diskFS{FS: vfs.NewMem(), freeBytes: 100 << 20}
+	disk := newDisk(100 << 20)
 	o := memOptions(disk)
 	o.MinFreeBytes = 50 << 20
 	s := open(t, o)
-	disk.freeBytes = 0
+	disk.freeBytes.Store(0)
 	for {
 		if _, err := s.Commit(metaBatch("k", 1<<20)); errors.Is(err, ErrNoSpace) {
 			break
@@ -71,7 +83,7 @@ func TestNoSpaceDoesNotMakeACloseACrash(t *testing.T) {
 	checkAndClose(t, s)
 	wantOpenError(t, o, ErrNoSpace, "store", "0 MiB are free")
 
-	disk.freeBytes = 100 << 20
+	disk.freeBytes.Store(100 << 20)
 	s = open(t, o)
 	if !s.Previous().Clean {
 		t.Error("the close counts as a crash")
@@ -83,13 +95,11 @@ func TestNoSpaceDoesNotMakeACloseACrash(t *testing.T) {
 // or from when it no longer can.
 func TestSpaceIsNotWatchedWhereItIsUnknown(t *testing.T) {
 	for _, atOpen := range []bool{true, false} {
-		disk := &diskFS{FS: vfs.NewMem(), freeBytes: 1 << 40}
-		unknown := errors.New("unknown")
-		if atOpen {
-			disk.err = unknown
-		}
+		disk := newDisk(1 << 40)
+		disk.unknown.Store(atOpen)
 		s := open(t, memOptions(disk))
-		disk.err, disk.freeBytes = unknown, 0
+		disk.unknown.Store(true)
+		disk.freeBytes.Store(0)
 		for range 10 {
 			if _, err := s.Commit(metaBatch("k", 1<<20)); err != nil {
 				t.Errorf("unknown at open %v: %v", atOpen, err)
@@ -100,7 +110,7 @@ func TestSpaceIsNotWatchedWhereItIsUnknown(t *testing.T) {
 }
 
 func TestNegativeFloorIsNone(t *testing.T) {
-	o := memOptions(&diskFS{FS: vfs.NewMem()})
+	o := memOptions(newDisk(0))
 	o.MinFreeBytes = -1
 	s := open(t, o)
 	for range 10 {

@@ -13,10 +13,13 @@ type Config struct {
 	watchdog  time.Duration
 	shards    int
 	newDisk   func() disk
+	store     string // the name of what newDisk makes
 	host      []hostOption
 	checks    []check
 	gateCheck bool // NoLostAck
 	shadow    bool // NoTornBatch
+
+	reportFile string // where Config.record writes; empty: nowhere
 }
 
 // Option changes how a scenario is run, or adds a checker.
@@ -30,8 +33,8 @@ func newConfig(opts []Option) *Config {
 		settle:   2 * time.Minute,
 		watchdog: 10 * time.Second,
 		shards:   4,
-		newDisk:  newMapDisk,
 	}
+	MapStore()(c)
 	for _, o := range opts {
 		o(c)
 	}
@@ -71,8 +74,8 @@ func Watchdog(d time.Duration) Option { return func(c *Config) { c.watchdog = d 
 func Shards(n int) Option { return func(c *Config) { c.shards = n } }
 
 // MapStore keeps the store in a map. It is the default, and the fastest.
-func MapStore() Option { return func(c *Config) { c.newDisk = newMapDisk } }
+func MapStore() Option { return func(c *Config) { c.newDisk, c.store = newMapDisk, "map" } }
 
 // PebbleStore keeps the store in Pebble, on a file system in memory that forgets
 // at a crash what was not synced.
-func PebbleStore() Option { return func(c *Config) { c.newDisk = newPebbleDisk } }
+func PebbleStore() Option { return func(c *Config) { c.newDisk, c.store = newPebbleDisk, "pebble" } }

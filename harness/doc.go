@@ -23,4 +23,21 @@
 //     or not. Must takes that for an answer, Retry calls again.
 //   - A failure prints what crashed where, the promise that broke, and a line that
 //     Replay takes.
+//
+// # Longer runs, without a change of the code
+//
+// The environment variable HOLDFAST_CRASHTEST overrides the options of every
+// Exhaust, Check and Fuzz of a test run. It is a list between commas:
+//
+//	HOLDFAST_CRASHTEST=depth=2,budget=20000,store=pebble go test -count=1 ./...
+//
+//	depth=   1 or 2, as the option Depth
+//	budget=  plans of each Exhaust, as the option Budget
+//	store=   map or pebble
+//	seed=    of each Exhaust, as the option Seed; Check takes rapid's -rapid.seed
+//	workers= runs of each Exhaust at a time, as the option Workers
+//	report=  a file, by its absolute path, to which each of them appends its
+//	         Report as one line of JSON
+//
+// How many schedules each Check runs is for rapid's flag to say: -rapid.checks.
 package harness

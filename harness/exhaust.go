@@ -9,7 +9,9 @@ import (
 // first promise that does not hold, with a line for Replay.
 func Exhaust(t testing.TB, scenario Scenario, opts ...Option) {
 	t.Helper()
-	report, err := Explore(scenario, opts...)
+	c := testConfig(t, opts)
+	report, err := explore(scenario, c)
+	c.record(t, report)
 	if err != nil {
 		t.Fatalf("crash test, after %d plans: %v", report.Plans, err)
 	}

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,44 +9,25 @@ import (
 	"time"
 )
 
-// Report tells what Explore did.
-type Report struct {
-	Points     int            `json:"points"`      // of the run without a crash
-	Plans      int            `json:"plans"`       // runs with one crash or two
-	Pairs      int            `json:"pairs"`       // those with two
-	InRecovery int            `json:"in_recovery"` // crashes before the process was ready again
-	Covered    float64        `json:"covered"`     // fraction of all plans that were run
-	ByName     map[string]int `json:"by_name"`     // points of the run without a crash
-	Seed       uint64         `json:"seed"`
-	Seconds    float64        `json:"seconds"`
-}
-
-// String is the report as one line of JSON.
-func (r Report) String() string {
-	b, err := json.Marshal(r)
-	if err != nil {
-		return err.Error()
-	}
-	return string(b)
-}
-
-// Explore is Exhaust without a test: it returns the first failure as a *Failure.
+// Explore is Exhaust without a test: it returns the first failure as a *Failure,
+// and leaves the environment aside.
 func Explore(scenario Scenario, opts ...Option) (Report, error) {
-	e := &explorer{cfg: newConfig(opts), scenario: scenario, sometimes: make(map[string]bool)}
+	return explore(scenario, newConfig(opts))
+}
+
+func explore(scenario Scenario, c *Config) (Report, error) {
+	e := &explorer{cfg: c, scenario: scenario, tally: newTally(c, "exhaust")}
 	began := time.Now()
 	err := e.explore()
-	e.report.Seconds = time.Since(began).Seconds()
-	e.report.Seed = e.cfg.seed
-	return e.report, err
+	r := e.total()
+	r.Seconds, r.Failed = time.Since(began).Seconds(), err != nil
+	return r, err
 }
 
 type explorer struct {
 	cfg      *Config
 	scenario Scenario
-
-	mu        sync.Mutex // guards what follows while workers run
-	report    Report
-	sometimes map[string]bool
+	*tally
 }
 
 // candidate is a plan that could be run.
@@ -227,26 +207,6 @@ func (r *runner) try(c candidate) outcome {
 			c.plan.crashes[len(c.plan.crashes)-1].at, c.index+1, out.crashedAt[len(out.crashedAt)-1]+1)}
 	}
 	return out
-}
-
-// note counts a run.
-func (e *explorer) note(out outcome) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if n := len(out.crashedAt); n > 0 {
-		e.report.Plans++
-		if n > 1 {
-			e.report.Pairs++
-		}
-	}
-	for name, ok := range out.sometimes {
-		e.sometimes[name] = e.sometimes[name] || ok
-	}
-	for _, i := range out.crashedAt {
-		if out.hits[i].booting {
-			e.report.InRecovery++
-		}
-	}
 }
 
 // neverReached is a failure for each Sometimes that held in no run.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/harness/internal/machine"
 )
@@ -17,6 +18,8 @@ type outcome struct {
 	crashedAt []int // places in hits of the plan's crashes
 	problem   *Failure
 	sometimes map[string]bool
+	crashes   int
+	virtual   time.Duration
 }
 
 // runner runs plans of one scenario, one after another.
@@ -48,7 +51,10 @@ func (r *runner) run(p plan) outcome {
 		s.problem.Timeline = s.timeline.text(timelineShown)
 		s.problem.State = s.dump()
 	}
-	return outcome{s.timeline.candidates(), s.crashedAt, s.problem, s.sometimes}
+	return outcome{
+		hits: s.timeline.candidates(), crashedAt: s.crashedAt, problem: s.problem, sometimes: s.sometimes,
+		crashes: s.crashes, virtual: s.elapsed(),
+	}
 }
 
 // play runs the scenario and lets it settle, and turns what ends it early into

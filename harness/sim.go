@@ -51,6 +51,7 @@ type Sim struct {
 	shadow   *memstore.Store // nil: no checker wants it
 	random   *randomCrashes  // instead of the plan's crashes
 	world    *World
+	history  History // of the calls that Record noted
 	settling bool
 
 	finals    []final

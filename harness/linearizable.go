@@ -91,12 +91,10 @@ func (l linearizer[S, I, O]) check(object string, operations []porcupine.Operati
 		return fmt.Errorf("the %d calls to %s are not decided after %v: have fewer of them under way at a time", len(operations), object, linearizeLimit)
 	}
 	_, info := porcupine.CheckOperationsVerbose(m, operations, linearizeLimit)
-	var longest []int
-	for _, order := range info.PartialLinearizations()[0] {
-		if len(order) > len(longest) {
-			longest = order
-		}
-	}
+	orders := append(info.PartialLinearizations()[0], nil) // there is none if no call can be the first
+	longest := slices.MaxFunc(orders, func(a, b []int) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), slices.Compare(b, a))
+	})
 	return fmt.Errorf("no order of the %d calls to %s explains their answers\n%s", len(operations), object, l.explain(operations, longest))
 }
 

@@ -1,6 +1,7 @@
 package continuous_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // tally is the state of the jobs under test: it says which runs it has seen.
@@ -76,7 +78,41 @@ func counted(s *harness.Sim, st continuous.Status, state tally, repeats int) {
 	}
 }
 
-var promises = []harness.Option{harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned, harness.AtMostOncePerCrash(effects)}
+var promises = []harness.Option{
+	harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned, harness.AtMostOncePerCrash(effects),
+	harness.Invariant("C3: runCount is the number of committed runs", committed),
+}
+
+// committed holds in each stored state: the runs that a job counts are those that
+// its state has seen, and a job that executes says since when (J2).
+func committed(store *storage.Store) error {
+	return each(store, func(id storage.ID, m jobs.Meta) error {
+		var state tally
+		if _, err := harness.Stored(store, id, "state", &state); err != nil {
+			return err
+		}
+		switch {
+		case m.RunCount != state.Runs:
+			return fmt.Errorf("%s counts %d runs, its state is that after run %d", id, m.RunCount, state.Runs)
+		case (m.Status == jobs.Executing) == m.ExecutingAt.IsZero():
+			return fmt.Errorf("J2: %s is %s, executingAt is %v", id, m.Status, m.ExecutingAt)
+		}
+		return nil
+	})
+}
+
+// each gives the metadata of each job that is stored to f.
+func each(store *storage.Store, f func(id storage.ID, m jobs.Meta) error) error {
+	var bad error
+	err := store.Objects("counter", "", func(o storage.Object) bool {
+		var m jobs.Meta
+		if _, bad = harness.Stored(store, o.ID, jobs.MetaKey, &m); bad == nil {
+			bad = f(o.ID, m)
+		}
+		return bad == nil
+	})
+	return cmp.Or(bad, err)
+}
 
 // exhaust crashes a scenario at every point and every pair of points, on both
 // stores.

@@ -43,7 +43,7 @@ var arrows = map[string]arrow{
 	"seam":                {},
 	"storage":             {ours: []string{"seam"}, theirs: []string{pebble, xxhash, sys}},
 	"storage/memstore":    {ours: onStorage},
-	"storage/storagetest": {ours: onStorage, theirs: []string{pebble}},
+	"storage/storagetest": {ours: slices.Concat(onStorage, []string{"internal/torn"}), theirs: []string{pebble}},
 	"alarm":               {ours: onStorage},
 	"object":              {ours: onAlarm, theirs: []string{prometheus, xsync}},
 	"recovery":            {ours: onObject},

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-dev/holdfast/internal/torn"
 )
 
 // The variables by which a child process learns its directory and its fault.
@@ -105,7 +107,7 @@ func runChild(open Opener, o Options) int {
 	subj.dir = filepath.Join(os.Getenv(childDir), dir)
 	subj.told = func(what string, n int) { fmt.Println(what, n) }
 	fault := childFaultOf(n)
-	fsys := newHookFS(vfs.Default, func(op Op) error {
+	fsys := torn.New(vfs.Default, func(op torn.Op) error {
 		if fault.kill && op.Index == fault.op {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {} // until the signal arrives

@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/holdfast-dev/holdfast/internal/torn"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -51,14 +53,14 @@ type Figures struct {
 // all of it, none, and two torn parts.
 const keeps = 4
 
-func keepOf(seed uint64, op, i int) Keep {
+func keepOf(seed uint64, op, i int) torn.Keep {
 	switch i {
 	case 0:
-		return KeepNone
+		return torn.KeepNone
 	case 1:
-		return KeepAll
+		return torn.KeepAll
 	default:
-		return Keep(splitmix(seed+uint64(op*keeps+i))>>2) + 1
+		return torn.Keep(splitmix(seed+uint64(op*keeps+i))>>2) + 1
 	}
 }
 
@@ -69,25 +71,25 @@ func keepOf(seed uint64, op, i int) Keep {
 func Crash(t testing.TB, open Opener, o Options) Figures {
 	t.Helper()
 	o = o.withDefaults()
-	total := crashRun(t, open, o, func(Op, int) bool { return false }).Operations * keeps
+	total := crashRun(t, open, o, func(torn.Op, int) bool { return false }).Operations * keeps
 	stride := max(1, (total+o.Points-1)/o.Points)
 	offset := int(o.Seed % uint64(stride))
-	f := crashRun(t, open, o, func(op Op, keep int) bool { return (op.Index*keeps+keep)%stride == offset })
+	f := crashRun(t, open, o, func(op torn.Op, keep int) bool { return (op.Index*keeps+keep)%stride == offset })
 	t.Logf("crashes: seed %d, %d points of %d (%d operations, %d ways to lose), and %d in recoveries", o.Seed, f.Points-f.Nested, total, f.Operations, keeps, f.Nested)
 	return f
 }
 
 // crash is a crash to be checked.
 type crash struct {
-	op     Op
-	keep   Keep
-	moment moment
+	op     torn.Op
+	keep   torn.Keep
+	moment torn.Moment
 	subj   *subject // with the counters of that moment
 	nested int      // the operation of the recovery to crash at, or -1
 }
 
 // crashRun runs the workload and checks the crashes that choose names.
-func crashRun(t testing.TB, open Opener, o Options, choose func(op Op, keep int) bool) Figures {
+func crashRun(t testing.TB, open Opener, o Options, choose func(op torn.Op, keep int) bool) Figures {
 	t.Helper()
 	var f Figures
 	subj := newSubject(open, o.Seed, o.Commits)
@@ -106,10 +108,10 @@ func crashRun(t testing.TB, open Opener, o Options, choose func(op Op, keep int)
 		})
 	}
 	mem := vfs.NewCrashableMem()
-	var fsys *hookFS
-	before := func(op Op) error {
+	var fsys *torn.FS
+	before := func(op torn.Op) error {
 		op.Index += f.Operations
-		var at *moment
+		var at *torn.Moment
 		var then *subject
 		for i := range keeps {
 			if !choose(op, i) {
@@ -117,7 +119,7 @@ func crashRun(t testing.TB, open Opener, o Options, choose func(op Op, keep int)
 			}
 			if at == nil {
 				acked := subj.acked.Load() // before the capture: what it counts is in it
-				m := capture(mem, fsys)
+				m := fsys.Capture()
 				at, then = &m, subj.after(acked, subj.issued.Load())
 			}
 			nested := -1
@@ -128,17 +130,17 @@ func crashRun(t testing.TB, open Opener, o Options, choose func(op Op, keep int)
 		}
 		return nil
 	}
-	kill := func(st *storage.Store) error {
-		mem = crashClone(mem, KeepAll)
-		fsys.setBefore(func(Op) error { return nil })
-		return st.Abandon()
+	kill := func(st *storage.Store) (err error) {
+		fsys.SetBefore(nil)
+		mem, err = fsys.Crash(torn.KeepAll)
+		return errors.Join(err, st.Abandon())
 	}
 	for i, end := range []func(*storage.Store) error{(*storage.Store).Close, kill, (*storage.Store).Close} {
-		fsys = newHookFS(mem, before)
+		fsys = torn.New(mem, before)
 		if err := subj.live(fsys, o.Commits*(i+1)/3, end); err != nil {
 			t.Errorf("seed %d: life %d without a crash: %v", o.Seed, i, err)
 		}
-		f.Operations += fsys.count()
+		f.Operations += fsys.Count()
 	}
 	close(crashes)
 	checkers.Wait()
@@ -152,18 +154,18 @@ func (c crash) check(t testing.TB, seed uint64) (points, nested int) {
 			t.Errorf("seed %d: crash before %v, keep %d%s: %v", seed, c.op, c.keep, where, err)
 		}
 	}
-	mem, err := c.moment.image(c.keep)
+	mem, err := c.moment.Image(c.keep)
 	if err != nil {
 		fail(err, "")
 		return 1, 0
 	}
 	subj := c.subj.after(c.subj.acked.Load(), c.subj.issued.Load())
 	var inner *crash
-	var fsys *hookFS
-	fsys = newHookFS(mem, func(op Op) error {
+	var fsys *torn.FS
+	fsys = torn.New(mem, func(op torn.Op) error {
 		if op.Index == c.nested {
 			acked := subj.acked.Load()
-			inner = &crash{op: op, moment: capture(mem, fsys), subj: subj.after(acked, subj.issued.Load())}
+			inner = &crash{op: op, moment: fsys.Capture(), subj: subj.after(acked, subj.issued.Load())}
 		}
 		return nil
 	})
@@ -173,7 +175,7 @@ func (c crash) check(t testing.TB, seed uint64) (points, nested int) {
 	}
 	for i := range keeps {
 		keep := keepOf(seed, inner.op.Index, i)
-		mem, err := inner.moment.image(keep)
+		mem, err := inner.moment.Image(keep)
 		if err == nil {
 			err = inner.subj.after(inner.subj.acked.Load(), inner.subj.issued.Load()).verify(mem)
 		}

@@ -3,6 +3,8 @@ package storagetest
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"runtime"
 	"slices"
 	"sort"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/holdfast-dev/holdfast/internal/torn"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -47,7 +50,7 @@ func (d damage) apply(data []byte) []byte {
 type victim struct {
 	name   string // how it was left
 	open   Opener
-	files  map[string][]byte
+	files  torn.Tree
 	newest string // the newest log
 	end    int    // of what is in it; Pebble writes new logs over old ones
 	work   *workload
@@ -84,36 +87,30 @@ func (f *Figures) add(g Figures) {
 func newVictim(t testing.TB, open Opener, o Options, how string) *victim {
 	t.Helper()
 	mem := vfs.NewCrashableMem()
+	fsys := torn.New(mem, nil)
 	left := mem
-	kill := func(st *storage.Store) error {
-		left = crashClone(mem, KeepNone) // everything was acknowledged
-		return st.Abandon()
+	kill := func(st *storage.Store) (err error) {
+		left, err = fsys.Crash(torn.KeepNone) // everything was acknowledged
+		return errors.Join(err, st.Abandon())
 	}
 	subj := newSubject(open, o.Seed, o.Commits)
 	// Pebble looks for the flipped bit of a damaged block, in time that grows with
 	// the square of its size.
 	subj.work = newWorkload(o.Seed, o.Commits, true)
-	err := subj.live(mem, o.Commits/2, (*storage.Store).Close)
+	err := subj.live(fsys, o.Commits/2, (*storage.Store).Close)
 	if err == nil && how == "closed" {
-		err = subj.live(mem, o.Commits, (*storage.Store).Close)
+		err = subj.live(fsys, o.Commits, (*storage.Store).Close)
 	} else if err == nil {
-		err = subj.live(mem, o.Commits, kill)
+		err = subj.live(fsys, o.Commits, kill)
 	}
 	if err != nil {
 		t.Fatalf("seed %d: without damage: %v", o.Seed, err)
 	}
-	v := &victim{name: how, open: open, files: make(map[string][]byte), work: subj.work, witness: o.Witness}
-	names, err := left.List(dir)
-	for _, name := range names {
-		if err == nil {
-			v.files[name], err = readFile(left, left.PathJoin(dir, name))
-		}
+	v := &victim{name: how, open: open, files: torn.Read(left), work: subj.work, witness: o.Witness}
+	for name := range v.files {
 		if strings.HasSuffix(name, ".log") {
 			v.newest = max(v.newest, name)
 		}
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 	v.end = sort.Search(len(v.files[v.newest]), func(at int) bool {
 		result, err := v.check(damage{v.newest, at, cutOff})
@@ -197,24 +194,18 @@ func (v *victim) check(d damage) (r result, err error) {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	fsys := vfs.NewMem()
-	if err := fsys.MkdirAll(dir, 0o755); err != nil {
+	files := maps.Clone(v.files)
+	files[d.name] = d.apply(files[d.name])
+	fsys, err := files.Write()
+	if err != nil {
 		return 0, err
-	}
-	for name, data := range v.files {
-		if name == d.name {
-			data = d.apply(data)
-		}
-		if err := writeFile(fsys, fsys.PathJoin(dir, name), data); err != nil {
-			return 0, err
-		}
 	}
 	held, err := v.read(fsys)
 	if err != nil {
 		if v.witness && errors.Is(err, storage.ErrAckedDataLost) {
 			return refused, nil
 		}
-		number, _, _ := strings.Cut(d.name, ".") // Pebble calls a table by its number
+		number, _, _ := strings.Cut(path.Base(d.name), ".") // Pebble calls a table by its number
 		if !strings.Contains(err.Error(), number) {
 			return refused, fmt.Errorf("the error does not name the file: %w", err)
 		}

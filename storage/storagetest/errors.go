@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/holdfast-dev/holdfast/internal/torn"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -83,11 +84,11 @@ func Errors(t testing.TB, open Opener, o Options) Figures {
 // countOps is how many operations the workload takes without an error.
 func countOps(t testing.TB, open Opener, o Options) int {
 	t.Helper()
-	fsys := newHookFS(vfs.NewMem(), func(Op) error { return nil })
+	fsys := torn.New(vfs.NewMem(), nil)
 	if err := twoLives(newSubject(open, o.Seed, o.Commits), fsys, o.Commits); err != nil {
 		t.Fatalf("seed %d: without an error: %v", o.Seed, err)
 	}
-	return fsys.count()
+	return fsys.Count()
 }
 
 // twoLives makes a store, closes it in order and uses it once more.
@@ -106,8 +107,7 @@ func (f fault) run(t testing.TB, open Opener, o Options) (died bool) {
 	t.Helper()
 	subj := newSubject(open, o.Seed, o.Commits)
 	subj.onError = deadForGood
-	mem := vfs.NewCrashableMem()
-	fsys := newHookFS(mem, f.before)
+	fsys := torn.New(vfs.NewCrashableMem(), f.before)
 	done := make(chan error, 1)
 	go func() { done <- twoLives(subj, fsys, o.Commits) }()
 	var err error
@@ -120,16 +120,20 @@ func (f fault) run(t testing.TB, open Opener, o Options) (died bool) {
 	if errors.Is(err, errNotDead) {
 		t.Errorf("seed %d: %v: %v", o.Seed, f, err)
 	}
-	for _, keep := range []Keep{KeepNone, KeepAll} {
+	for _, keep := range []torn.Keep{torn.KeepNone, torn.KeepAll} {
 		after := subj.after(subj.acked.Load(), subj.issued.Load())
-		if err := after.verify(crashClone(mem, keep)); err != nil {
+		left, err := fsys.Crash(keep)
+		if err == nil {
+			err = after.verify(left)
+		}
+		if err != nil {
 			t.Errorf("seed %d: %v: then keep %d: %v", o.Seed, f, keep, err)
 		}
 	}
 	return err != nil
 }
 
-func (f fault) before(op Op) error {
+func (f fault) before(op torn.Op) error {
 	if op.Index == f.op || f.forever && op.Index > f.op {
 		return f.err
 	}

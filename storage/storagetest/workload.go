@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"strconv"
@@ -179,4 +180,22 @@ func (d *draft) drop(name string) {
 	}
 	d.deletePrefix("data " + name + " ")
 	d.deletePrefix("mark " + name + " ")
+}
+
+// splitmix spreads the bits of x.
+func splitmix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// noise is n bytes that do not compress and differ from seed to seed.
+func noise(seed uint64, n int) []byte {
+	out := make([]byte, 0, n+8)
+	for len(out) < n {
+		seed = splitmix(seed)
+		out = binary.LittleEndian.AppendUint64(out, seed)
+	}
+	return out[:n]
 }

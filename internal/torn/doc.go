@@ -1,0 +1,11 @@
+// Package torn is a file system in memory that loses power. An FS sees each
+// operation that changes a file; Capture remembers a moment between two of them;
+// and Image is what a power failure at that moment leaves: of what was not synced
+// none, all, or a torn part that a seed chooses, the same one each time.
+//
+// Names are kept or lost together, as on a file system with a journal. On one
+// without, each name goes its own way, which is Scatter.
+//
+// vfs.MemFS.CrashClone with a percentage between 0 and 100 is not fit for that:
+// what it keeps depends on the order of a map.
+package torn

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -195,7 +196,7 @@ func endsOf(s *harness.Sim, k *bagKind) (ends map[string]string) {
 func TestManyExecutionsSurviveCrashes(t *testing.T) {
 	for name, lossIsFailure := range map[string]bool{"recovery": false, "loss is failure": true} {
 		t.Run(name, func(t *testing.T) {
-			harness.Exhaust(t, func(s *harness.Sim) {
+			crashes.Try(t, func(s *harness.Sim) {
 				k := newBagKind(&bagKind{
 					options: jobs.Options{LossIsFailure: lossIsFailure, Retry: jobs.Retry{MaxAttempts: 4, Backoff: jobs.Constant(time.Second)}},
 					work: func(_ context.Context, x jobs.Execution) (jobs.Result, error) {
@@ -216,16 +217,9 @@ func TestManyExecutionsSurviveCrashes(t *testing.T) {
 				for _, name := range []string{"a", "flaky"} {
 					s.Always(name+" is done", strings.HasPrefix(ends[name], string(jobs.Done)), ends)
 				}
-			}, harness.Depth(2), harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned, harness.Budget(budget()))
+			}, harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned)
 		})
 	}
-}
-
-func budget() int {
-	if testing.Short() {
-		return 300
-	}
-	return 20_000
 }
 
 // Proves J6: executions run side by side, and ends that come while another end is

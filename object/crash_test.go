@@ -8,25 +8,16 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/crashes"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Objects under crashes: each test tries a crash at every point of its story and
-// at every pair of points, over the store in memory, and every single point over
-// Pebble.
+// Objects under crashes: each story is crashed at each point, at each pair of
+// points and at random.
 
 func exhaust(t *testing.T, scenario harness.Scenario, opts ...harness.Option) {
 	t.Helper()
-	opts = append(opts, harness.NoTornBatch, harness.OneAlarm, harness.NoLostAck)
-	t.Run("map", func(t *testing.T) {
-		harness.Exhaust(t, scenario, append(opts, harness.Depth(2), harness.Budget(8000))...)
-	})
-	t.Run("pebble", func(t *testing.T) {
-		if testing.Short() {
-			opts = append(opts, harness.Budget(60))
-		}
-		harness.Exhaust(t, scenario, append(opts, harness.PebbleStore(), harness.Budget(400))...)
-	})
+	crashes.Try(t, scenario, append(opts, harness.NoTornBatch, harness.OneAlarm, harness.NoLostAck)...)
 }
 
 // account is an object that keeps a balance in two keys, which must agree, and

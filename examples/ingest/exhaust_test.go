@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
 )
 
@@ -83,6 +84,6 @@ func counted(s *harness.Sim, p *program) error {
 
 // Each file is counted once, whatever the point at which the process is killed.
 func TestCountsOnceAfterACrashAtEveryPoint(t *testing.T) {
-	promises := []harness.Option{harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned}
-	harness.Exhaust(t, indexing, promises...)
+	crashes.Try(t, indexing, harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned,
+		harness.Budget(600)) // each plan is a long one
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -114,30 +115,12 @@ func each(store *storage.Store, f func(id storage.ID, m jobs.Meta) error) error 
 	return cmp.Or(bad, err)
 }
 
-// exhaust crashes a scenario at every point and every pair of points, on both
-// stores.
-func exhaust(t *testing.T, scenario harness.Scenario, opts ...harness.Option) {
-	t.Helper()
-	for name, store := range map[string]harness.Option{"map": harness.MapStore(), "pebble": harness.PebbleStore()} {
-		t.Run(name, func(t *testing.T) {
-			opts := append([]harness.Option{store}, opts...)
-			if name == "map" {
-				opts = append(opts, harness.Depth(2))
-			}
-			if testing.Short() {
-				opts = append(opts, harness.Budget(300))
-			}
-			harness.Exhaust(t, scenario, opts...)
-		})
-	}
-}
-
 // Proves C1, C3, J5, J8, R1, R2, R4, R5, R7: a crash before the start batch leaves
 // no job; after it, after B1, in the work, before B2 and after B2 the runs go on,
 // each committed once, under the same key. A crash in the recovery itself changes
 // nothing of this. Case CR1, Case CR2, Case CR3, Case CR4, Case CR5, Case AJ3.
 func TestRunsSurviveCrashes(t *testing.T) {
-	exhaust(t, func(s *harness.Sim) {
+	crashes.Try(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{Schedule: jobs.Every(30 * time.Minute)})
 		s.Host(j)
 		start(s, j, "a")
@@ -157,7 +140,7 @@ const patience = 2 * 30 * time.Second
 // at its stored time.
 func TestRetrySurvivesCrashes(t *testing.T) {
 	boom := errors.New("boom")
-	exhaust(t, func(s *harness.Sim) {
+	crashes.Try(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{
 			Schedule: jobs.Every(time.Hour),
 			Retry:    jobs.Retry{MaxAttempts: 3, Backoff: jobs.Constant(10 * time.Minute)},
@@ -185,7 +168,7 @@ func TestRetrySurvivesCrashes(t *testing.T) {
 func TestExhaustionSurvivesCrashes(t *testing.T) {
 	for _, policy := range []jobs.Exhausted{jobs.Keep, jobs.Fail, jobs.Purge} {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
-			exhaust(t, func(s *harness.Sim) {
+			crashes.Try(t, func(s *harness.Sim) {
 				j := ticking(s, continuous.Config[tally]{
 					Schedule: jobs.Every(time.Hour), OnExhausted: policy,
 					Retry: jobs.Retry{MaxAttempts: 2, Backoff: jobs.Constant(time.Minute)},
@@ -221,7 +204,7 @@ func TestExhaustionSurvivesCrashes(t *testing.T) {
 // Proves J10, Case CR7, Case 5: terminate is wholly done or wholly not, at every crash; the id may
 // start again, with keys of its own.
 func TestTerminateSurvivesCrashes(t *testing.T) {
-	exhaust(t, func(s *harness.Sim) {
+	crashes.Try(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{Schedule: jobs.Every(30 * time.Minute)})
 		s.Host(j)
 		start(s, j, "a")
@@ -240,7 +223,7 @@ func TestTerminateSurvivesCrashes(t *testing.T) {
 // Proves J10: a job that is paused is still paused after a crash, without an
 // alarm; resumed, it goes on from the state it had.
 func TestPauseSurvivesCrashes(t *testing.T) {
-	exhaust(t, func(s *harness.Sim) {
+	crashes.Try(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{Schedule: jobs.Every(30 * time.Minute)})
 		s.Host(j)
 		start(s, j, "a")
@@ -261,7 +244,7 @@ func TestPauseSurvivesCrashes(t *testing.T) {
 
 // Proves J10, C1: a job that ends itself does so with its last run, in one batch.
 func TestEndOfItselfSurvivesCrashes(t *testing.T) {
-	exhaust(t, func(s *harness.Sim) {
+	crashes.Try(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{
 			Schedule: jobs.Every(time.Minute),
 			Run: func(_ context.Context, run *continuous.Run[tally]) error {

@@ -4,35 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// checks are the checkers of all scenarios.
-func checks(more ...harness.Option) []harness.Option {
-	return append(more,
-		harness.NoLostAck, harness.NoTornBatch, harness.OneAlarm, harness.NeverOrphaned,
-		harness.NoDoubleEffect("flush/"), harness.Invariant("rows are whole", rowsAreWhole))
-}
-
-// exhaust runs a scenario with a crash at each point, on both stores.
+// exhaust crashes a scenario at each point, at each pair of points and at random.
 func exhaust(t *testing.T, scenario harness.Scenario, opts ...harness.Option) {
 	t.Helper()
 	t.Parallel()
-	t.Run("map", func(t *testing.T) { harness.Exhaust(t, scenario, checks(opts...)...) })
-	t.Run("pebble", func(t *testing.T) { harness.Exhaust(t, scenario, checks(append(opts, harness.PebbleStore())...)...) })
+	crashes.Try(t, scenario, slices.Concat(opts, checks)...)
 }
 
-// exhaustPairs also runs it with each pair of crashes, on the map store.
-func exhaustPairs(t *testing.T, scenario harness.Scenario, opts ...harness.Option) {
-	t.Helper()
-	exhaust(t, scenario, opts...)
-	t.Run("pairs", func(t *testing.T) { harness.Exhaust(t, scenario, checks(append(opts, harness.Depth(2))...)...) })
+// checks are the checkers of all scenarios.
+var checks = []harness.Option{
+	harness.NoLostAck, harness.NoTornBatch, harness.OneAlarm, harness.NeverOrphaned,
+	harness.NoDoubleEffect("flush/"), harness.Invariant("rows are whole", rowsAreWhole),
 }
 
 // Proves D1, D2 and D4: one path for all reasons, and for events kept and folded.
@@ -43,39 +36,38 @@ func TestEveryReason(t *testing.T) {
 		config config
 		script func(s *harness.Sim, l *ledger)
 		want   debounce.Reason
-		run    func(*testing.T, harness.Scenario, ...harness.Option)
 	}{
 		{"quiet", config{Quiet: seconds(5)}, func(s *harness.Sim, l *ledger) {
 			l.add("a")
 			l.add("b")
 			s.Advance(seconds(10))
-		}, debounce.ReasonQuiet, exhaustPairs},
+		}, debounce.ReasonQuiet},
 		{"maxWait", config{Quiet: seconds(5), MaxWait: seconds(6)}, func(s *harness.Sim, l *ledger) {
 			l.add("a")
 			s.Advance(seconds(4))
 			l.add("b")
 			s.Advance(seconds(10))
-		}, debounce.ReasonMaxWait, exhaust},
+		}, debounce.ReasonMaxWait},
 		{"window", config{Mode: debounce.Window, Window: seconds(5), Reduce: collect}, func(s *harness.Sim, l *ledger) {
 			l.add("a")
 			s.Advance(seconds(4))
 			l.add("b")
 			s.Advance(seconds(10))
-		}, debounce.ReasonMaxWait, exhaust},
+		}, debounce.ReasonMaxWait},
 		{"maxEvents", config{Quiet: seconds(50), MaxEvents: 2, Reduce: collect}, func(s *harness.Sim, l *ledger) {
 			l.add("a")
 			l.add("b")
 			s.Advance(seconds(10))
-		}, debounce.ReasonMaxEvents, exhaustPairs},
+		}, debounce.ReasonMaxEvents},
 		{"manual", config{Quiet: seconds(50)}, func(s *harness.Sim, l *ledger) {
 			l.add("a")
 			l.add("b")
 			s.OK(l.flushNow())
 			s.Advance(seconds(10))
-		}, debounce.ReasonManual, exhaustPairs},
+		}, debounce.ReasonManual},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.run(t, func(s *harness.Sim) {
+			exhaust(t, func(s *harness.Sim) {
 				l := newLedger(s, c.config)
 				c.script(s, l)
 				s.Finally("the reason", func() error { return l.flushedAs(c.want) })
@@ -110,7 +102,7 @@ func (l *ledger) flushedAs(want debounce.Reason) error {
 // reply was lost gets the first answer, and the count is unchanged. Cases DB1 and
 // DB2.
 func TestRepeatedAdd(t *testing.T) {
-	exhaustPairs(t, func(s *harness.Sim) {
+	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(30), Dedup: time.Hour})
 		for i, id := range []string{"a", "b"} {
 			want := debounce.Ack{Generation: 1, Events: i + 1}
@@ -147,7 +139,7 @@ func TestDedupTime(t *testing.T) {
 		if fresh := l.add("a"); fresh != (debounce.Ack{Generation: 2, Events: 1}) {
 			s.Errorf("D2: answer %+v after the time", fresh)
 		}
-	}, checks()...)
+	}, checks...)
 }
 
 // An event without an id happens once if it was acknowledged, and otherwise once
@@ -165,7 +157,7 @@ func TestAddWithoutID(t *testing.T) {
 // events that come meanwhile go to the next. Its attempts are numbered alike in
 // Flush and in the events (see checkEvents). Case 4. Case 10. Case 11.
 func TestRetriedFlush(t *testing.T) {
-	exhaustPairs(t, func(s *harness.Sim) {
+	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{
 			Quiet: seconds(2), Retry: jobs.Retry{MaxAttempts: 2, Backoff: jobs.Constant(seconds(4))},
 		})
@@ -195,7 +187,7 @@ func TestRetriedFlush(t *testing.T) {
 // Proves D3: an event that comes while the flush does its work belongs to the
 // next generation, whatever crashes. The flush itself sends it. Case 11. Case DB4.
 func TestEventDuringFlush(t *testing.T) {
-	exhaustPairs(t, func(s *harness.Sim) {
+	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), Reduce: collect})
 		l.also = func(ctx context.Context, f *flush) error {
 			if f.Generation > 1 {
@@ -217,7 +209,7 @@ func TestEventDuringFlush(t *testing.T) {
 // the cause and the time of then; an event that comes first after the start does
 // not join. Case DB3.
 func TestDueWhileDown(t *testing.T) {
-	exhaustPairs(t, func(s *harness.Sim) {
+	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), MaxWait: seconds(60)})
 		l.also = func(_ context.Context, f *flush) error {
 			if want := f.Last.Add(seconds(5)); f.Reason != debounce.ReasonQuiet || !f.Due.Equal(want) {
@@ -253,7 +245,7 @@ func TestLongDowntime(t *testing.T) {
 		l.add("b")
 		s.Advance(seconds(10))
 	}
-	exhaustPairs(t, scenario, harness.Downtime(time.Hour), harness.Settle(time.Minute))
+	exhaust(t, scenario, harness.Downtime(time.Hour), harness.Settle(time.Minute))
 }
 
 // totals is an object that flushes fold their counts into.
@@ -277,7 +269,7 @@ var (
 // Proves D3 for flushes that update other objects: with Key as the idempotency
 // key each generation is folded once, whatever crashes.
 func TestFlushIntoAnotherObject(t *testing.T) {
-	exhaustPairs(t, func(s *harness.Sim) {
+	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5)}, totalsClass)
 		l.also = func(ctx context.Context, f *flush) error {
 			_, err := fold.Call(ctx, f, "all", f.Count, object.Idempotent(f.Key, 0))
@@ -356,5 +348,5 @@ func TestAlarmIsLazy(t *testing.T) {
 		if want := begin.Add(seconds(8)); len(log) != 1 || !log[0].Time.Equal(want) {
 			s.Errorf("effects %+v, want one at %v", log, want)
 		}
-	}, checks()...)
+	}, checks...)
 }

@@ -53,7 +53,7 @@ type ledger struct {
 	cleared map[string]bool   // ids that were discarded
 	flushes map[uint64]*flush // by generation: its last attempt
 	failed  map[uint64]int    // attempts that failed, by generation
-	resumed bool              // a job that had failed was resumed: attempts count anew
+	resumed int               // how often a job that had failed was resumed: attempts count anew
 	lives   bool              // the job is terminated and begins anew: numbers repeat
 	fail    func(f *flush) error
 	also    func(ctx context.Context, f *flush) error // done by each attempt, after its effect
@@ -74,7 +74,7 @@ func newLedger(s *harness.Sim, c config, others ...object.Definition) *ledger {
 // flush is the work of the job: an effect for each attempt.
 func (l *ledger) flush(ctx context.Context, f *flush) error {
 	if !l.lives {
-		l.s.World().Do(fmt.Sprintf("flush/%d/%d/%t", f.Generation, f.Attempt, l.resumed), func() { l.note(f) })
+		l.s.World().Do(fmt.Sprintf("flush/%d/%d/%d", f.Generation, f.Attempt, l.resumed), func() { l.note(f) })
 	}
 	if l.also != nil {
 		if err := l.also(ctx, f); err != nil {
@@ -127,7 +127,7 @@ func (l *ledger) note(f *flush) {
 	if was.Reason != f.Reason || !was.Due.Equal(f.Due) || !was.First.Equal(f.First) || !was.Last.Equal(f.Last) {
 		l.s.Errorf("D4: generation %d was due %v for %s, and is due %v for %s", f.Generation, was.Due, was.Reason, f.Due, f.Reason)
 	}
-	if f.Attempt <= was.Attempt && !l.resumed {
+	if f.Attempt <= was.Attempt && l.resumed == 0 {
 		l.s.Errorf("attempt %d of generation %d follows attempt %d", f.Attempt, f.Generation, was.Attempt)
 	}
 }

@@ -45,8 +45,7 @@ func TestRandomHistories(t *testing.T) {
 		}
 		_ = l.retry(l.job.Resume) // if it is paused
 		s.Advance(seconds(60))
-	}, harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned,
-		harness.NoDoubleEffect("flush/"), harness.Invariant("rows are whole", rowsAreWhole))
+	}, checks...)
 }
 
 func (l *ledger) step(n int, rt *rapid.T) {

@@ -8,31 +8,23 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// Pools under crashes: each story is run with a crash at every point and every
-// pair of points over a map, and at every point over Pebble. In each stored state
-// W1 and W3 must hold.
+// Pools under crashes: each story is crashed at each point, at each pair of
+// points and at random. In each stored state W1 and W3 must hold.
 
 const crashLimit = 2 // concurrency of the pools
 
 func exhaust(t *testing.T, partitions int, scenario harness.Scenario) {
 	t.Helper()
-	opts := []harness.Option{
-		harness.NoTornBatch, harness.OneAlarm, harness.NoLostAck, harness.NeverOrphaned, harness.Shards(2),
+	crashes.Try(t, scenario, harness.NoTornBatch, harness.OneAlarm, harness.NoLostAck, harness.NeverOrphaned, harness.Shards(2),
 		harness.Invariant("W1, W3", func(store *storage.Store) error {
 			return workerpool.Audit(store, "pool", partitions, crashLimit, 1)
-		}),
-	}
-	t.Run("map", func(t *testing.T) {
-		harness.Exhaust(t, scenario, append(opts, harness.Depth(2), harness.Budget(4500))...)
-	})
-	t.Run("pebble", func(t *testing.T) {
-		harness.Exhaust(t, scenario, append(opts, harness.PebbleStore())...)
-	})
+		}))
 }
 
 type (

@@ -1,0 +1,41 @@
+// Package crashes is how the scenarios of this repository are crashed in its own
+// tests: at every point and every pair of points over a map, at every point over
+// Pebble, and at random, each as a sub-test of its own. internal/figures runs the
+// same sub-tests with wider options.
+package crashes
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-dev/holdfast/harness"
+)
+
+// Budgets of an ordinary run of the tests, in plans. A story with more pairs logs
+// which share of them it tried; internal/figures tries more.
+const (
+	pairs = 1500
+	short = 300 // with -short, where each plan costs ten times as much
+)
+
+// Try crashes a scenario in the sub-tests "map", "pebble" and "random". Options
+// are those of all three; a Budget among them takes the place of the usual one.
+func Try(t *testing.T, scenario harness.Scenario, opts ...harness.Option) {
+	t.Helper()
+	budget := pairs
+	if testing.Short() {
+		budget = short
+	}
+	with := func(options ...harness.Option) []harness.Option { return slices.Concat(options, opts) }
+	t.Run("map", func(t *testing.T) {
+		harness.Exhaust(t, scenario, with(harness.Budget(budget), harness.Depth(2))...)
+	})
+	t.Run("pebble", func(t *testing.T) {
+		harness.Exhaust(t, scenario, with(harness.Budget(budget), harness.PebbleStore())...)
+	})
+	t.Run("random", func(t *testing.T) {
+		harness.Check(t, func(s *harness.Sim, _ *rapid.T) { scenario(s) }, opts...)
+	})
+}

@@ -169,7 +169,7 @@ func TestCronRunsOncePerOccurrence(t *testing.T) {
 
 // Proves R7, C3: after any three crashes, in any order of tasks, every job comes
 // to a scheduled state within twice the stale threshold and the backoff.
-func TestLiveness(t *testing.T) {
+func TestRandomLiveness(t *testing.T) {
 	harness.Check(t, func(s *harness.Sim, rt *rapid.T) {
 		failures := rapid.IntRange(0, 2).Draw(rt, "failures")
 		slow := time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(rt, "slow"))

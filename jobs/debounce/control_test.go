@@ -16,7 +16,7 @@ import (
 
 // A request during backoff tries the flush at once and takes nothing from its
 // budget. Case 10. Proves D4.
-func TestFlushNowDuringBackoff(t *testing.T) {
+func TestCrashFlushNowDuringBackoff(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{
 			Quiet: seconds(5),
@@ -39,7 +39,7 @@ func TestFlushNowDuringBackoff(t *testing.T) {
 }
 
 // What is asked for while a flush is under way happens when it has ended.
-func TestFlushNowDuringFlush(t *testing.T) {
+func TestCrashFlushNowDuringFlush(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), Reduce: collect})
 		l.also = func(ctx context.Context, f *flush) error {
@@ -68,7 +68,7 @@ func TestFlushNowDuringFlush(t *testing.T) {
 }
 
 // Proves D5: Clear discards what is collected, and says how many.
-func TestClear(t *testing.T) {
+func TestCrashClear(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5)})
 		l.add("a")
@@ -97,7 +97,7 @@ func TestClear(t *testing.T) {
 
 // Clear leaves a flush alone that waits for its next attempt: it may have had
 // effects. Proves D5.
-func TestClearDuringBackoff(t *testing.T) {
+func TestCrashClearDuringBackoff(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(2), Retry: jobs.Retry{MaxAttempts: 2, Backoff: jobs.Constant(seconds(60))}})
 		failed := false
@@ -131,7 +131,7 @@ func (l *ledger) move(call func(context.Context, object.Caller, string) error) {
 
 // Pause keeps everything, events are collected, and nothing is flushed until
 // Resume; then the flush is due since its time. Proves J10 for debounce.
-func TestPause(t *testing.T) {
+func TestCrashPause(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(30)})
 		l.add("a")
@@ -154,7 +154,7 @@ func TestPause(t *testing.T) {
 
 // Pause and Resume while a flush is under way, here by the flush itself: it ends
 // first, and no second one begins beside it. Proves J3 for debounce.
-func TestPauseDuringFlush(t *testing.T) {
+func TestCrashPauseDuringFlush(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5)})
 		l.also = func(ctx context.Context, f *flush) error {
@@ -177,7 +177,7 @@ func TestPauseDuringFlush(t *testing.T) {
 
 // Terminate removes everything, the ids too, and the id may begin again under
 // other keys. Proves J10 for debounce. Case 5.
-func TestTerminate(t *testing.T) {
+func TestCrashTerminate(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5)})
 		l.lives = true
@@ -217,7 +217,7 @@ func TestTerminate(t *testing.T) {
 // Terminate while a flush is under way, here by the flush itself: the work is
 // cancelled, and what it wanted to store comes to nothing. Proves J8 and J10 for
 // debounce.
-func TestTerminateDuringFlush(t *testing.T) {
+func TestCrashTerminateDuringFlush(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5)})
 		l.lives = true
@@ -241,7 +241,7 @@ func TestTerminateDuringFlush(t *testing.T) {
 
 // A flush that is given up fails the job, which keeps its events and goes on
 // collecting; Resume flushes them with a fresh budget. Proves J9 for debounce.
-func TestExhaustedFail(t *testing.T) {
+func TestCrashExhaustedFail(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5)})
 		broken := true
@@ -266,7 +266,7 @@ func TestExhaustedFail(t *testing.T) {
 
 // Under Drop the events of a flush that is given up are discarded, and told of,
 // and later ones are flushed. Case 2. Proves J9 for debounce.
-func TestExhaustedDrop(t *testing.T) {
+func TestCrashExhaustedDrop(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), OnExhausted: debounce.Drop})
 		l.fail = func(f *flush) error {

@@ -30,7 +30,7 @@ var checks = []harness.Option{
 
 // Proves D1, D2 and D4: one path for all reasons, and for events kept and folded.
 // Case 3. Case DB5: after the flush the buffer is gone and the generation moved on.
-func TestEveryReason(t *testing.T) {
+func TestCrashEveryReason(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		config config
@@ -101,7 +101,7 @@ func (l *ledger) flushedAs(want debounce.Reason) error {
 // Proves D2: an add that was cut off and is repeated applies once; an add whose
 // reply was lost gets the first answer, and the count is unchanged. Cases DB1 and
 // DB2.
-func TestRepeatedAdd(t *testing.T) {
+func TestCrashRepeatedAdd(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(30), Dedup: time.Hour})
 		for i, id := range []string{"a", "b"} {
@@ -144,7 +144,7 @@ func TestDedupTime(t *testing.T) {
 
 // An event without an id happens once if it was acknowledged, and otherwise once
 // or not at all.
-func TestAddWithoutID(t *testing.T) {
+func TestCrashAddWithoutID(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), Reduce: collect})
 		l.addOnce("a")
@@ -156,7 +156,7 @@ func TestAddWithoutID(t *testing.T) {
 // Proves D3: a flush that fails is repeated with the same events and reason, and
 // events that come meanwhile go to the next. Its attempts are numbered alike in
 // Flush and in the events (see checkEvents). Case 4. Case 10. Case 11.
-func TestRetriedFlush(t *testing.T) {
+func TestCrashRetriedFlush(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{
 			Quiet: seconds(2), Retry: jobs.Retry{MaxAttempts: 2, Backoff: jobs.Constant(seconds(4))},
@@ -186,7 +186,7 @@ func TestRetriedFlush(t *testing.T) {
 
 // Proves D3: an event that comes while the flush does its work belongs to the
 // next generation, whatever crashes. The flush itself sends it. Case 11. Case DB4.
-func TestEventDuringFlush(t *testing.T) {
+func TestCrashEventDuringFlush(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), Reduce: collect})
 		l.also = func(ctx context.Context, f *flush) error {
@@ -208,7 +208,7 @@ func TestEventDuringFlush(t *testing.T) {
 // A process that was down for an hour flushes what was due then, promptly, with
 // the cause and the time of then; an event that comes first after the start does
 // not join. Case DB3.
-func TestDueWhileDown(t *testing.T) {
+func TestCrashDueWhileDown(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), MaxWait: seconds(60)})
 		l.also = func(_ context.Context, f *flush) error {
@@ -231,7 +231,7 @@ func TestDueWhileDown(t *testing.T) {
 
 // The same with each crash followed by an hour of downtime: the due time never
 // follows from the time of the start.
-func TestLongDowntime(t *testing.T) {
+func TestCrashLongDowntime(t *testing.T) {
 	scenario := func(s *harness.Sim) {
 		l := newLedger(s, config{Mode: debounce.Window, Window: seconds(5)})
 		l.also = func(_ context.Context, f *flush) error {
@@ -268,7 +268,7 @@ var (
 
 // Proves D3 for flushes that update other objects: with Key as the idempotency
 // key each generation is folded once, whatever crashes.
-func TestFlushIntoAnotherObject(t *testing.T) {
+func TestCrashFlushIntoAnotherObject(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5)}, totalsClass)
 		l.also = func(ctx context.Context, f *flush) error {
@@ -291,7 +291,7 @@ func TestFlushIntoAnotherObject(t *testing.T) {
 
 // Proves J4: an event that is refused leaves nothing behind, and the id is free.
 // The first call of Reduce gets no state. Proves D5. Case 1. Case 12.
-func TestRefusedFirstEvent(t *testing.T) {
+func TestCrashRefusedFirstEvent(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), Reduce: func(ids []string, exists bool, e event) ([]string, error) {
 			if e.ID == "odd" {

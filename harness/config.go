@@ -1,6 +1,9 @@
 package harness
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Config is what options change.
 type Config struct {
@@ -79,3 +82,32 @@ func MapStore() Option { return func(c *Config) { c.newDisk, c.store = newMapDis
 // PebbleStore keeps the store in Pebble, on a file system in memory that forgets
 // at a crash what was not synced.
 func PebbleStore() Option { return func(c *Config) { c.newDisk, c.store = newPebbleDisk, "pebble" } }
+
+// words are the options that Replay needs, for people.
+func (c *Config) words() string {
+	words := []string{"store " + c.store}
+	plain := newConfig(nil)
+	if c.shards != plain.shards {
+		words = append(words, count(c.shards, "shard"))
+	}
+	if c.settle != plain.settle {
+		words = append(words, "settles for "+c.settle.String())
+	}
+	if c.downtime != 0 {
+		words = append(words, "downtime "+c.downtime.String())
+	}
+	if len(c.host) > 0 {
+		words = append(words, "HostOptions")
+	}
+	var checks []string
+	if c.gateCheck {
+		checks = append(checks, "NoLostAck")
+	}
+	for _, ch := range c.checks {
+		checks = append(checks, ch.name)
+	}
+	if len(checks) > 0 {
+		words = append(words, "checked by "+strings.Join(checks, ", "))
+	}
+	return "with the options of this test: " + strings.Join(words, "; ")
+}

@@ -3,7 +3,6 @@ package harness
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/holdfast-dev/holdfast/harness/internal/machine"
 	"github.com/holdfast-dev/holdfast/object"
@@ -53,6 +52,9 @@ func (s *Sim) onPoint(_ *machine.Process, at seam.Point) bool {
 func (s *Sim) onDeath(*machine.Process) {
 	unsynced := s.disk.unsynced()
 	kept := min(s.keep, unsynced)
+	if !s.orderly {
+		s.scenes.died(s.disk)
+	}
 	s.disk.crash(kept)
 	if s.shadow != nil {
 		s.shadow = s.shadow.Crash(kept)
@@ -63,7 +65,7 @@ func (s *Sim) onDeath(*machine.Process) {
 		s.timeline.note(s.elapsed(), "shut down in order")
 	} else {
 		s.crashes++
-		s.timeline.note(s.elapsed(), fmt.Sprintf("CRASH: %d of %d unsynced commits survive", kept, unsynced))
+		s.timeline.crash(s, kept, unsynced)
 	}
 	if !s.stayDown && s.up == nil {
 		s.up = make(chan struct{})

@@ -77,7 +77,7 @@ func TestCallWithoutReply(t *testing.T) {
 		}
 	}
 	harness.Run(t, scenario(5*time.Minute))
-	mustSay(t, problemOf(t, scenario(0)), "the call to waiter/one gets no reply", "handler/enter/waiter/one#1")
+	mustSay(t, problemOf(t, scenario(0)), "the call to waiter/one gets no reply", "waiter/one  handler/enter #1")
 }
 
 func TestHandlerMayFailTheRun(t *testing.T) {
@@ -91,7 +91,7 @@ func TestHandlerMayFailTheRun(t *testing.T) {
 		s.Must(judge.Call(s.Context(), s, "one", 0))
 		s.Fatalf("the run goes on")
 	})
-	mustSay(t, said, "guilty\nreplay", "FAILED: guilty")
+	mustSay(t, said, "guilty\n\nTIMELINE", "FAILED guilty")
 }
 
 func TestPanicOfScenarioIsAFailure(t *testing.T) {
@@ -217,7 +217,7 @@ func TestWorldSurvives(t *testing.T) {
 		}
 	}
 	harness.Exhaust(t, scenario, harness.Depth(2), harness.AtMostOncePerCrash("pay/"))
-	mustSay(t, problemOf(t, scenario, harness.NoDoubleEffect("pay/")), `effect "pay/rent" was done 2 times`, "effect/after/pay/rent#1")
+	mustSay(t, problemOf(t, scenario, harness.NoDoubleEffect("pay/")), `the effect "pay/rent" was done at 0s by start 1, and again at 0s by start 2`, "effect/after/pay/rent#1")
 }
 
 func TestInvariantSeesEachState(t *testing.T) {

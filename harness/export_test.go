@@ -22,7 +22,7 @@ func Trace(scenario Scenario, planText string, opts ...Option) string {
 	}
 	var text string
 	r := &runner{cfg: newConfig(opts), scenario: func(s *Sim) {
-		s.Finally("trace", func() error { text = s.timeline.text(10_000) + s.dump(); return nil })
+		s.Finally("trace", func() error { text = s.timeline.text() + s.dump(); return nil })
 		scenario(s)
 	}}
 	var out outcome

@@ -6,47 +6,71 @@ import (
 	"strings"
 )
 
-// Failure is a broken promise, and how to see it again.
+// Failure is a broken promise, and all that one needs to see why it broke. Its
+// text is at most 92 columns wide, but for the line to replay it with.
 type Failure struct {
-	Problem  string // what is wrong
-	Promise  string // its number and sentence, if the checker names one
+	Problem  string // what broke, in one sentence
+	Detail   string // more lines about it, if there are any
+	Promise  string // what says that it must not: a number of docs/CONTRACT.md and its sentence, or the test's own words
+	Timeline string // the points of the run around its crashes and at its end
+	State    string // what was stored before the last crash, right after it, and at the end
 	Plan     string // what Replay takes
-	Timeline string // the points of the run, with its crashes
-	State    string // what was stored at the end
+	Options  string // those of the test, in words: Replay needs the same
 }
 
 // Error is the whole report.
 func (f *Failure) Error() string {
 	var b strings.Builder
-	b.WriteString(f.Problem)
-	if f.Promise != "" {
-		fmt.Fprintf(&b, "\npromise  %s", f.Promise)
+	b.WriteString(f.Problem + "\n")
+	if f.Detail != "" {
+		b.WriteString(indent(f.Detail, "  ") + "\n")
 	}
-	fmt.Fprintf(&b, "\nreplay   harness.Replay(t, scenario, %q)", f.Plan)
-	if f.Timeline != "" {
-		fmt.Fprintf(&b, "\npoints\n%s", f.Timeline)
+	section := func(title, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "\n%s\n%s\n", title, strings.TrimRight(text, "\n"))
+		}
 	}
-	if f.State != "" {
-		fmt.Fprintf(&b, "stored\n%s", f.State)
-	}
-	return b.String()
+	section("PROMISE", indent(wrap(f.Promise, reportWidth-2), "  "))
+	section("TIMELINE", f.Timeline)
+	section("STORED", f.State)
+	section("REPLAY", fmt.Sprintf("  harness.Replay(t, scenario, %q)\n%s", f.Plan, indent(wrap(f.Options, reportWidth-2), "  ")))
+	return strings.TrimRight(b.String(), "\n")
 }
 
 // stop is the panic value that ends a scenario.
 type stop struct{}
 
-// fail keeps the first problem of a run.
+// fail keeps the first problem of a run: the first line of the text, which is one
+// sentence, and what follows it.
 func (s *Sim) fail(promise, format string, args ...any) {
-	if s.problem == nil {
-		s.problem = &Failure{Problem: fmt.Sprintf(format, args...), Promise: promise, Plan: s.plan.String()}
-		s.timeline.note(s.elapsed(), "FAILED: "+s.problem.Problem)
+	if s.problem != nil {
+		return
 	}
+	problem, detail, _ := strings.Cut(fmt.Sprintf(format, args...), "\n")
+	s.problem = &Failure{Problem: problem, Detail: detail, Promise: promise, Plan: s.plan.String()}
+	s.timeline.fail(s.elapsed(), problem)
 }
 
+// report makes the error of a check the problem of the run.
 func (s *Sim) report(name, promise string, err error) {
-	if err != nil {
-		s.fail(promise, "%s: %v", name, err)
+	if err == nil || s.problem != nil {
+		return
 	}
+	if promise == "" {
+		promise = fmt.Sprintf("the test's own: %s", name)
+	}
+	if c, ok := errors.AsType[concerning](err); ok {
+		s.concerned = c.object
+	}
+	s.fail(promise, "%s: %v", name, err)
+}
+
+// complete adds to the problem of a run what the run has seen.
+func (s *Sim) complete(f *Failure) {
+	f.Plan = s.plan.String()
+	f.Options = s.cfg.words()
+	f.Timeline = s.timeline.excerpt()
+	f.State = s.stored()
 }
 
 // abort ends the scenario with what made the simulation impossible.
@@ -72,9 +96,10 @@ func (s *Sim) Fatalf(format string, args ...any) {
 // FailNow ends the run as failed.
 func (s *Sim) FailNow() { s.Fatalf("FailNow") }
 
-// Logf adds a line to the timeline that a failure prints.
+// Logf adds a line to the timeline that a failure prints. Handlers and clients may
+// call it.
 func (s *Sim) Logf(format string, args ...any) {
-	s.timeline.note(s.elapsed(), fmt.Sprintf(format, args...))
+	s.timeline.log(s.elapsed(), fmt.Sprintf(format, args...))
 }
 
 // Helper does nothing; assertion libraries call it.

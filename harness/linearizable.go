@@ -31,9 +31,11 @@ const linearizeLimit = 30 * time.Second
 // Record notes the calls. Those with another type of input or output are left to
 // other models; if there are none of the model's types, the check fails.
 func Linearizable[S, I, O any](model func(state S, input I) (next S, output O)) Option {
-	return checker(check{name: "Linearizable", end: func(s *Sim) error {
-		return LinearizableIn(&s.history, model)
-	}})
+	return checker(check{
+		name:    "Linearizable",
+		promise: own("calls to an object answer as if they were made one after another", promiseTurns),
+		end:     func(s *Sim) error { return LinearizableIn(&s.history, model) },
+	})
 }
 
 // LinearizableIn is Linearizable for a history from anywhere, such as calls to a
@@ -95,7 +97,7 @@ func (l linearizer[S, I, O]) check(object string, operations []porcupine.Operati
 	longest := slices.MaxFunc(orders, func(a, b []int) int {
 		return cmp.Or(cmp.Compare(len(a), len(b)), slices.Compare(b, a))
 	})
-	return fmt.Errorf("no order of the %d calls to %s explains their answers\n%s", len(operations), object, l.explain(operations, longest))
+	return concerning{fmt.Errorf("no order of the %d calls to %s explains their answers\n%s", len(operations), object, l.explain(operations, longest)), object}
 }
 
 // explainMost bounds the calls of an order that are shown.

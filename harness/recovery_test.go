@@ -99,6 +99,6 @@ func TestWorkIsRecovered(t *testing.T) {
 		harness.Exhaust(t, workScenario(""), append(how, done, harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned,
 			harness.RecoversWithin(35*time.Second), harness.AtMostOncePerCrash("work/"))...)
 	}
-	mustSay(t, problemOf(t, workScenario("no alarm"), harness.NeverOrphaned), "worker/one has an open execution and no alarm", "J5")
+	mustSay(t, problemOf(t, workScenario("no alarm"), harness.NeverOrphaned), "worker/one: an execution is open and no alarm is set", "J5")
 	mustSay(t, problemOf(t, workScenario("no recovery"), harness.RecoversWithin(35*time.Second)), "the open execution", "R7")
 }

@@ -9,9 +9,6 @@ import (
 	"github.com/holdfast-dev/holdfast/harness/internal/machine"
 )
 
-// timelineShown is how many points a failure prints.
-const timelineShown = 50
-
 // outcome is what a run came to.
 type outcome struct {
 	hits      []hit // where a plan may crash; valid until the runner's next run
@@ -47,9 +44,7 @@ func (r *runner) run(p plan) outcome {
 			p.crashes[s.next].at)
 	}
 	if s.problem != nil {
-		s.problem.Plan = s.plan.String()
-		s.problem.Timeline = s.timeline.text(timelineShown)
-		s.problem.State = s.dump()
+		s.complete(s.problem)
 	}
 	return outcome{
 		hits: s.timeline.candidates(), crashedAt: s.crashedAt, problem: s.problem, sometimes: s.sometimes,

@@ -7,6 +7,18 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
+// NoTornBatch checks that a crash leaves what the first commits make, in their
+// order and each as a whole. It keeps a second store in a map to compare with, so
+// it says something of PebbleStore only.
+func NoTornBatch(c *Config) {
+	c.shadow = true
+	checker(check{
+		name:    "NoTornBatch",
+		promise: promisePrefix.String(),
+		stored:  func(s *Sim, _ *storedState) error { return s.compareShadow() },
+	})(c)
+}
+
 // compareShadow compares what is stored with a second store, which was given the
 // same batches and the same crashes.
 func (s *Sim) compareShadow() error {

@@ -57,6 +57,8 @@ type Sim struct {
 	finals    []final
 	sometimes map[string]bool
 	problem   *Failure
+	concerned string // the object that the problem is about, if a checker knows
+	scenes    scenes
 }
 
 // final is a check to make when the scenario has settled.
@@ -123,6 +125,7 @@ func (s *Sim) tryBoot() bool {
 	if err != nil {
 		s.Fatalf("the store cannot be opened after crash %d: %v", s.crashes, err)
 	}
+	s.scenes.opened(s.disk)
 	s.starts++
 	s.proc = s.m.Start(s.starts)
 	seams := s.proc.Seams()

@@ -2,7 +2,6 @@ package harness
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness/internal/machine"
@@ -22,6 +21,7 @@ type timeline struct {
 type hit struct {
 	place
 	at       time.Duration // since the simulation began
+	start    int           // of the process that passed it, counted from 1
 	unsynced int           // commits that a crash here could lose
 	booting  bool          // the process was not ready yet
 }
@@ -30,8 +30,18 @@ type hit struct {
 type note struct {
 	before int           // the hit it comes before
 	at     time.Duration // negative: none
+	kind   noteKind
 	text   string
 }
+
+type noteKind int
+
+const (
+	noteEvent noteKind = iota // of the simulation: a fault, a shutdown
+	noteLog                   // of the test: Logf
+	noteCrash
+	noteFailure
+)
 
 // reset empties the timeline for the next run and keeps its memory.
 func (l *timeline) reset() {
@@ -46,19 +56,41 @@ func (l *timeline) reset() {
 func (l *timeline) pass(at seam.Point, s *Sim) hit {
 	n := l.counts[at] + 1
 	l.counts[at] = n
-	h := hit{place{at, n}, s.elapsed(), s.disk.unsynced(), s.up != nil}
+	h := hit{place{at, n}, s.elapsed(), s.starts, s.disk.unsynced(), s.up != nil}
 	l.hits = append(l.hits, h)
 	return h
 }
 
-func (l *timeline) note(at time.Duration, text string) {
-	l.notes = append(l.notes, note{len(l.hits), at, text})
+// note adds an event of the simulation, such as a fault.
+func (l *timeline) note(at time.Duration, text string) { l.add(at, noteEvent, text) }
+
+func (l *timeline) log(at time.Duration, text string) { l.add(at, noteLog, text) }
+
+func (l *timeline) fail(at time.Duration, text string) { l.add(at, noteFailure, text) }
+
+func (l *timeline) add(at time.Duration, kind noteKind, text string) {
+	l.notes = append(l.notes, note{len(l.hits), at, kind, text})
+}
+
+// crash adds the death of a process, at the point that was passed last or by
+// hand, and how many of the unsynced commits survive it.
+func (l *timeline) crash(s *Sim, kept, unsynced int) {
+	left := "nothing unsynced"
+	if unsynced > 0 {
+		left = fmt.Sprintf("%d of %d unsynced survive", kept, unsynced)
+	}
+	where := "by hand"
+	if s.m.InTask() && len(l.hits) > 0 {
+		h := l.hits[len(l.hits)-1]
+		where = "at " + h.place.String()
+	}
+	l.add(s.elapsed(), noteCrash, fmt.Sprintf("CRASH %d: start %d dies %s; %s", s.crashes, s.starts, where, left))
 }
 
 // close ends the part of the run in which a plan may crash.
 func (l *timeline) close() {
 	l.end = len(l.hits)
-	l.notes = append(l.notes, note{l.end, -1, "the scenario ends, and settles without crashes"})
+	l.add(-1, noteEvent, "the scenario ends; no more crashes, and time to settle")
 }
 
 // candidates are the points at which a plan may crash.
@@ -67,33 +99,6 @@ func (l *timeline) candidates() []hit {
 		return l.hits
 	}
 	return l.hits[:l.end]
-}
-
-// text is the last n points and the notes among them.
-func (l *timeline) text(n int) string {
-	var b strings.Builder
-	from := max(0, len(l.hits)-n)
-	if from > 0 {
-		fmt.Fprintf(&b, "  ... %d points before\n", from)
-	}
-	notes := l.notes
-	for i := 0; i <= len(l.hits); i++ {
-		for len(notes) > 0 && notes[0].before == i {
-			fmt.Fprintf(&b, "  %10s  ---- %s\n", since(notes[0].at), notes[0].text)
-			notes = notes[1:]
-		}
-		if i >= from && i < len(l.hits) {
-			fmt.Fprintf(&b, "  %10s  %s\n", since(l.hits[i].at), l.hits[i].place)
-		}
-	}
-	return b.String()
-}
-
-func since(at time.Duration) string {
-	if at < 0 {
-		return ""
-	}
-	return at.String()
 }
 
 // elapsed is the virtual time since the simulation began.

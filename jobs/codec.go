@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/storage"
@@ -57,6 +58,17 @@ func appendTime(b []byte, t time.Time) []byte {
 		return binary.AppendVarint(b, zeroTime)
 	}
 	return binary.AppendVarint(b, t.UnixNano())
+}
+
+// DecodeExecution reads an open execution from the row of an object's storage that
+// holds it, for tools that look at a store. The error says that the row is of
+// another kind, or is a storage.ErrCorrupt.
+func DecodeExecution(key string, value []byte) (Execution, error) {
+	t, ok := strings.CutPrefix(key, executionPrefix)
+	if !ok {
+		return Execution{}, fmt.Errorf("jobs: the row %q is not that of an open execution", key)
+	}
+	return decodeExecution(Token(t), value)
 }
 
 // decodeExecution is the reverse of encode. Its error is a storage.ErrCorrupt.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
@@ -62,7 +61,7 @@ func (e *Engine) load(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		x, err := decodeExecution(Token(strings.TrimPrefix(item.Key, executionPrefix)), item.Value)
+		x, err := DecodeExecution(item.Key, item.Value)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ type Finding struct {
 	ID       storage.ID
 	Promise  string // its number in CONTRACT.md
 	Problem  string
+	Suspect  bool // the job may be idle by design: only its type knows
 	Repaired bool
 }
 
@@ -110,6 +111,26 @@ func ScrubEvery(ctx context.Context, h *object.Host, every time.Duration, o Scru
 	}
 }
 
+// Examine looks at one object of a store that no host has open, and returns what
+// contradicts itself in its rows, or nil. It does not look at A1 for the whole
+// store, as Store.Check does.
+func Examine(store *storage.Store, o storage.Object) (*Finding, error) {
+	f, err := look(store, o)
+	if err != nil {
+		return nil, err
+	}
+	return f.finding(o.ID), nil
+}
+
+// finding is what contradicts itself in the facts of an object, or nil.
+func (f facts) finding(id storage.ID) *Finding {
+	promise, problem, orphan := f.contradiction()
+	if promise == "" {
+		return nil
+	}
+	return &Finding{ID: id, Promise: promise, Problem: problem, Suspect: orphan}
+}
+
 // scrubber is one walk.
 type scrubber struct {
 	host    *object.Host // nil: the store is at rest
@@ -148,27 +169,26 @@ func (s *scrubber) examine(ctx context.Context, o storage.Object) error {
 	if err != nil {
 		return err
 	}
-	promise, problem, orphan := f.contradiction()
-	if promise == "" {
+	found := f.finding(o.ID)
+	if found == nil {
 		return nil
 	}
 	if still, err := s.still(ctx, o, f); !still || err != nil {
 		return err
 	}
-	found := Finding{ID: o.ID, Promise: promise, Problem: problem}
-	if orphan {
+	if found.Suspect {
 		s.seen.Suspects++
 		if s.host == nil || !s.options.Repair {
 			return nil
 		}
 	}
 	if s.host != nil && s.options.Repair {
-		if found.Repaired, err = s.repair(ctx, o, promise); err != nil {
+		if found.Repaired, err = s.repair(ctx, o, found.Promise); err != nil {
 			return err
 		}
 	}
-	if !orphan || found.Repaired {
-		s.seen.Findings = append(s.seen.Findings, found)
+	if !found.Suspect || found.Repaired {
+		s.seen.Findings = append(s.seen.Findings, *found)
 	}
 	return nil
 }

@@ -40,6 +40,7 @@ var (
 // arrows has a row for each package, or for a tree of them ("examples/*").
 var arrows = map[string]arrow{
 	".":                   {},
+	"docs":                {},
 	"seam":                {},
 	"storage":             {ours: []string{"seam"}, theirs: []string{pebble, xxhash, sys}},
 	"storage/memstore":    {ours: onStorage},

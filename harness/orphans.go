@@ -1,0 +1,92 @@
+package harness
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/recovery"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// OneAlarm checks in each state that a crash leaves that every alarm row has one
+// entry in the time index, and the reverse; and that no row is without its object.
+func OneAlarm(c *Config) {
+	checker(check{
+		name:    "OneAlarm",
+		promise: promiseOneAlarm.String(),
+		stored:  func(_ *Sim, view *storedState) error { return view.Check() },
+	})(c)
+}
+
+// NeverOrphaned checks in each state that a crash leaves that somebody will look
+// after what is open. An object with an open execution has an alarm. A job whose
+// metadata says executing has an open execution, one that is at rest has no alarm,
+// and a continuous job that is running has one. (A debounce that is running
+// without an alarm waits for its first event.) RecoversWithin checks that what is
+// looked after does get done.
+func NeverOrphaned(c *Config) {
+	checker(check{
+		name:    "NeverOrphaned",
+		promise: promiseOrphan.String(),
+		stored: func(s *Sim, view *storedState) error {
+			return eachObject(view, func(o storage.Object) error { return notOrphaned(view, o) })
+		},
+	})(c)
+}
+
+// notOrphaned asks the scrubber, whose rules these are.
+func notOrphaned(view *storedState, o storage.Object) error {
+	found, err := recovery.Examine(view, o)
+	if err != nil || found == nil || found.Suspect && !alwaysArmed(view, o) {
+		return err
+	}
+	return concerning{fmt.Errorf("%s: %s (%s)", o.ID, found.Problem, found.Promise), o.ID.String()}
+}
+
+// alwaysArmed reports whether the job is of a type that has its next alarm
+// whenever it is running.
+func alwaysArmed(view *storedState, o storage.Object) bool {
+	var meta jobs.Meta
+	ok, err := Stored(view, o.ID, jobs.MetaKey, &meta)
+	return ok && err == nil && meta.Type == "continuous"
+}
+
+// RecoversWithin checks that no execution which a crash cut off is left as it was
+// d after the crash. The scenario settles for at least as long.
+func RecoversWithin(d time.Duration) Option {
+	return func(c *Config) {
+		c.settle = max(c.settle, d+time.Second)
+		checker(check{name: "RecoversWithin", crashed: func(s *Sim, view *storedState) {
+			cut, crashes := openMarks(view), s.crashes
+			s.m.AfterFunc(d+s.cfg.downtime, func() {
+				if s.crashes == crashes && s.alive() {
+					s.report("RecoversWithin", promiseRecovered.String(), recovered(cut, openMarks(s.Store()), d))
+				}
+			})
+		}})(c)
+	}
+}
+
+// recovered compares what a crash cut off with what is open now.
+func recovered(cut, now map[string]string, d time.Duration) error {
+	for _, id := range sortedKeys(cut) {
+		if now[id] == cut[id] {
+			return concerning{fmt.Errorf("%v after the crash the open execution of %s is as the crash left it", d, id), id}
+		}
+	}
+	return nil
+}
+
+// openMarks are the open executions of a store: their marks, by object.
+func openMarks(view *storedState) map[string]string {
+	marks := make(map[string]string)
+	_ = eachObject(view, func(o storage.Object) error {
+		mark, ok, err := view.Open(o)
+		if ok {
+			marks[o.ID.String()] = string(mark)
+		}
+		return err
+	})
+	return marks
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,6 +74,9 @@ func createFormat(o Options) (format, error) {
 	names, err := fsys.List(o.Dir)
 	if err != nil {
 		return format{}, fmt.Errorf("storage: %w", err)
+	}
+	if slices.Contains(names, sumsFile) {
+		return format{}, fmt.Errorf("storage: %w: %s is missing from the store in %s: bring it back from a copy of the store", ErrCorrupt, formatFile, o.Dir)
 	}
 	for _, name := range names {
 		switch name {

@@ -111,6 +111,29 @@ func TestOpenMissesALostDatabase(t *testing.T) {
 	wantOpenError(t, o, ErrCorrupt, "the database in store is missing")
 }
 
+// Nor is a store of which one file is gone, and the error tells which. Regression:
+// without the format file the error asked for an empty directory, and without
+// Pebble's markers it told of nothing that a reader could know.
+func TestOpenNamesTheMissingFile(t *testing.T) {
+	for _, kind := range []string{formatFile, sumsFile, "marker.manifest", "marker.format-version", "MANIFEST"} {
+		fsys := vfs.NewMem()
+		o := memOptions(fsys)
+		checkAndClose(t, open(t, o))
+		names, err := fsys.List("store")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if name == kind || kind != formatFile && strings.HasPrefix(name, kind) {
+				if err := fsys.Remove(fsys.PathJoin("store", name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		wantOpenError(t, o, ErrCorrupt, kind, "store", "missing")
+	}
+}
+
 // Proves O2 within a process, also when the directory is named another way.
 func TestOpenIsLockedByThisProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")

@@ -53,14 +53,11 @@ func OpenPebble(dir string, o PebbleOptions) (Engine, error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
 	}
-	manifest, err := findManifest(dir, o.FS)
+	manifest, err := findManifest(dir, o)
 	if err != nil {
 		return nil, err
 	}
 	if manifest == "" {
-		if o.mustExist {
-			return nil, fmt.Errorf("%w: the database in %s is missing", ErrCorrupt, dir)
-		}
 		if err := o.FS.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
 		}
@@ -69,7 +66,7 @@ func OpenPebble(dir string, o PebbleOptions) (Engine, error) {
 			err = e.Close()
 		}
 		if err == nil {
-			manifest, err = findManifest(dir, o.FS)
+			manifest, err = findManifest(dir, o)
 		}
 		if err != nil {
 			return nil, err
@@ -79,18 +76,25 @@ func OpenPebble(dir string, o PebbleOptions) (Engine, error) {
 }
 
 // findManifest returns the name of the present manifest, or "" if there is no
-// database in dir.
-func findManifest(dir string, fsys vfs.FS) (string, error) {
-	desc, err := pebble.Peek(dir, fsys)
+// database in dir, and need not be. Pebble would take a lost marker for a new
+// database, or for one of an old format.
+func findManifest(dir string, o PebbleOptions) (string, error) {
+	desc, err := pebble.Peek(dir, o.FS)
 	switch {
 	case isNotExist(err):
-		return "", nil
+		desc = &pebble.DBDesc{}
 	case err != nil:
 		return "", wrapPebble("look at "+dir, err)
+	}
+	switch {
+	case o.mustExist && !desc.Exists:
+		return "", fmt.Errorf("%w: the database in %s is missing: no file marker.manifest.* names its manifest", ErrCorrupt, dir)
+	case o.mustExist && desc.FormatMajorVersion == pebble.FormatDefault:
+		return "", fmt.Errorf("%w: the file marker.format-version.* in %s is missing", ErrCorrupt, dir)
 	case !desc.Exists:
 		return "", nil
 	}
-	return fsys.PathBase(desc.ManifestFilename), nil
+	return o.FS.PathBase(desc.ManifestFilename), nil
 }
 
 func openPebble(dir, manifest string, o PebbleOptions) (e *pebbleEngine, err error) {

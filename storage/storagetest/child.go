@@ -18,9 +18,10 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/torn"
 )
 
-// The variables by which a child process learns its directory and its fault.
+// The variables by which a child process learns its directory, its seed and its fault.
 const (
 	childDir   = "HOLDFAST_STORAGETEST_DIR"
+	childSeed  = "HOLDFAST_STORAGETEST_SEED"
 	childFault = "HOLDFAST_STORAGETEST_FAULT"
 )
 
@@ -36,20 +37,18 @@ func ErrorsInChild(t testing.TB, open Opener, o Options) Figures {
 	if os.Getenv(childDir) != "" {
 		os.Exit(runChild(open, o))
 	}
-	f := Figures{Operations: countOps(t, open, o)}
+	sum := &tally{t: t, Figures: Figures{Operations: countOps(t, open, o)}}
 	const kinds = faultKinds + 1
-	total := f.Operations * kinds
+	numbers, wait := each(func(n int) { runParent(sum, open, o, n) })
+	total := sum.Operations * kinds
 	stride := max(1, (total+o.Points-1)/o.Points)
 	for n := int(o.Seed % uint64(stride)); n < total; n += stride {
-		if runParent(t, open, o, n) {
-			f.Died++
-		} else {
-			f.Harmless++
-		}
-		f.Points++
+		numbers <- n
 	}
-	t.Logf("errors in a process of their own: seed %d, %d points of %d (%d operations, %d kinds); the process died of %d and outlived %d", o.Seed, f.Points, total, f.Operations, kinds, f.Died, f.Harmless)
-	return f
+	wait()
+	t.Logf("errors in a process of their own: seed %d, %d points of %d (%d operations, %d kinds); the process died of %d and outlived %d",
+		o.Seed, sum.Points, total, sum.Operations, kinds, sum.Died, sum.Harmless)
+	return sum.Figures
 }
 
 // childFaultOf is the fault with number n.
@@ -61,16 +60,17 @@ func childFaultOf(n int) fault {
 }
 
 // runParent runs the child with fault n and checks what it left.
-func runParent(t testing.TB, open Opener, o Options, n int) (died bool) {
-	t.Helper()
+func runParent(sum *tally, open Opener, o Options, n int) {
+	t := sum.t
 	tmp := t.TempDir()
 	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout="+hangAfter.String())
-	child.Env = append(os.Environ(), childDir+"="+tmp, childFault+"="+strconv.Itoa(n))
+	child.Env = append(os.Environ(), childDir+"="+tmp, childSeed+"="+strconv.FormatUint(o.Seed, 10), childFault+"="+strconv.Itoa(n))
 	var out, errOut bytes.Buffer
 	child.Stdout, child.Stderr = &out, &errOut
 	err := child.Run()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
+		sum.wrong("run %s: %v", child, err)
+		return
 	}
 	subj := newSubject(open, o.Seed, o.Commits)
 	subj.dir = filepath.Join(tmp, dir)
@@ -89,18 +89,21 @@ func runParent(t testing.TB, open Opener, o Options, n int) (died bool) {
 	}
 	fault := childFaultOf(n)
 	if (err == nil) != done || strings.Contains(errOut.String(), "panic: test timed out") {
-		t.Errorf("seed %d: %v: the child ended with %v, and done is %v:\n%s", o.Seed, fault, err, done, &errOut)
+		sum.wrong("seed %d: %v: the child ended with %v, and done is %v:\n%s", o.Seed, fault, err, done, &errOut)
 	}
-	if err := subj.verify(vfs.Default); err != nil {
-		t.Errorf("seed %d: %v: after the child (%v): %v", o.Seed, fault, err, err)
+	if _, leftErr := subj.verify(vfs.Default); leftErr != nil {
+		sum.wrong("seed %d: %v: after the child (%v): %v", o.Seed, fault, err, leftErr)
 	}
-	return err != nil
+	sum.add(fault.outcome(err))
 }
 
 // runChild is what the child does. It returns its exit code.
 func runChild(open Opener, o Options) int {
 	n, err := strconv.Atoi(os.Getenv(childFault))
 	if err != nil {
+		return 4
+	}
+	if o.Seed, err = strconv.ParseUint(os.Getenv(childSeed), 10, 64); err != nil {
 		return 4
 	}
 	subj := newSubject(open, o.Seed, o.Commits)

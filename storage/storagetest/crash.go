@@ -3,8 +3,6 @@ package storagetest
 import (
 	"errors"
 	"fmt"
-	"runtime"
-	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -12,42 +10,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/torn"
 	"github.com/holdfast-dev/holdfast/storage"
 )
-
-// Options bound a test. The zero value is fit for each run of the tests.
-type Options struct {
-	// Seed chooses sizes, how often the workload waits, and torn blocks.
-	Seed uint64
-	// Commits is the length of the workload. Default: 60.
-	Commits int
-	// Points bounds how many crashes, errors or damages are tried; beyond, they
-	// are taken at equal distances, and the log says how many of how many.
-	// Default: 1000.
-	Points int
-	// Witness tells Damage that the store keeps a witness file, so that the loss
-	// of what was acknowledged must not go unnoticed.
-	Witness bool
-}
-
-func (o Options) withDefaults() Options {
-	if o.Commits == 0 {
-		o.Commits = 60
-	}
-	if o.Points == 0 {
-		o.Points = 1000
-	}
-	return o
-}
-
-// Figures count what a test did.
-type Figures struct {
-	Operations int // that change files in the workload
-	Points     int // crashes, errors or damages tried
-	Nested     int // of the crashes, those in the recovery from another
-	Refused    int // damages reported when the store was opened or read
-	Lost       int // damages that lost the newest commits, where that is documented
-	Harmless   int // damages or errors that changed nothing
-	Died       int // errors after which the store was dead
-}
 
 // keeps is how many ways there are to lose what was not synced at each operation:
 // all of it, none, and two torn parts.
@@ -75,7 +37,8 @@ func Crash(t testing.TB, open Opener, o Options) Figures {
 	stride := max(1, (total+o.Points-1)/o.Points)
 	offset := int(o.Seed % uint64(stride))
 	f := crashRun(t, open, o, func(op torn.Op, keep int) bool { return (op.Index*keeps+keep)%stride == offset })
-	t.Logf("crashes: seed %d, %d points of %d (%d operations, %d ways to lose), and %d in recoveries", o.Seed, f.Points-f.Nested, total, f.Operations, keeps, f.Nested)
+	t.Logf("crashes: seed %d, %d points of %d (%d operations, %d ways to lose), and %d in recoveries; %d refused to open",
+		o.Seed, f.Points-f.Nested, total, f.Operations, keeps, f.Nested, f.Refused)
 	return f
 }
 
@@ -88,45 +51,36 @@ type crash struct {
 	nested int      // the operation of the recovery to crash at, or -1
 }
 
+// crashes makes and checks the crashes of one run.
+type crashes struct {
+	tally
+	Options
+}
+
 // crashRun runs the workload and checks the crashes that choose names.
 func crashRun(t testing.TB, open Opener, o Options, choose func(op torn.Op, keep int) bool) Figures {
 	t.Helper()
-	var f Figures
+	run := &crashes{tally{t: t}, o}
 	subj := newSubject(open, o.Seed, o.Commits)
-	crashes := make(chan crash)
-	var checkers sync.WaitGroup
-	var mu sync.Mutex // guards f.Points and f.Nested
-	for range runtime.GOMAXPROCS(0) {
-		checkers.Go(func() {
-			for c := range crashes {
-				points, nested := c.check(t, o.Seed)
-				mu.Lock()
-				f.Points += points
-				f.Nested += nested
-				mu.Unlock()
-			}
-		})
-	}
-	mem := vfs.NewCrashableMem()
+	found, wait := each(run.check)
+	mem, operations := vfs.NewCrashableMem(), 0
 	var fsys *torn.FS
 	before := func(op torn.Op) error {
-		op.Index += f.Operations
-		var at *torn.Moment
-		var then *subject
+		op.Index += operations
+		var at *crash
 		for i := range keeps {
 			if !choose(op, i) {
 				continue
 			}
 			if at == nil {
-				acked := subj.acked.Load() // before the capture: what it counts is in it
-				m := fsys.Capture()
-				at, then = &m, subj.after(acked, subj.issued.Load())
+				at = captured(op, fsys, subj)
 			}
-			nested := -1
+			c := *at
+			c.keep, c.nested = keepOf(o.Seed, op.Index, i), -1
 			if h := splitmix(o.Seed ^ uint64(op.Index*keeps+i)); h%8 == 0 {
-				nested = int(h >> 3 % 80)
+				c.nested = int(h >> 3 % 80)
 			}
-			crashes <- crash{op, keepOf(o.Seed, op.Index, i), *at, then, nested}
+			found <- c
 		}
 		return nil
 	}
@@ -138,49 +92,68 @@ func crashRun(t testing.TB, open Opener, o Options, choose func(op torn.Op, keep
 	for i, end := range []func(*storage.Store) error{(*storage.Store).Close, kill, (*storage.Store).Close} {
 		fsys = torn.New(mem, before)
 		if err := subj.live(fsys, o.Commits*(i+1)/3, end); err != nil {
-			t.Errorf("seed %d: life %d without a crash: %v", o.Seed, i, err)
+			run.wrong("seed %d: life %d without a crash: %v", o.Seed, i, err)
 		}
-		f.Operations += fsys.Count()
+		operations += fsys.Count()
 	}
-	close(crashes)
-	checkers.Wait()
-	return f
+	wait()
+	run.Operations = operations
+	return run.Figures
+}
+
+// captured is a crash before the operation op, which fsys is about to do for subj.
+func captured(op torn.Op, fsys *torn.FS, subj *subject) *crash {
+	acked := subj.acked.Load() // before the capture: what it counts is in it
+	moment := fsys.Capture()
+	return &crash{op: op, moment: moment, subj: subj.after(acked, subj.issued.Load())}
 }
 
 // check opens what the crash left, and what a crash in that left.
-func (c crash) check(t testing.TB, seed uint64) (points, nested int) {
-	fail := func(err error, where string) {
-		if err != nil {
-			t.Errorf("seed %d: crash before %v, keep %d%s: %v", seed, c.op, c.keep, where, err)
-		}
-	}
-	mem, err := c.moment.Image(c.keep)
-	if err != nil {
-		fail(err, "")
-		return 1, 0
-	}
-	subj := c.subj.after(c.subj.acked.Load(), c.subj.issued.Load())
+func (run *crashes) check(c crash) {
 	var inner *crash
-	var fsys *torn.FS
-	fsys = torn.New(mem, func(op torn.Op) error {
-		if op.Index == c.nested {
-			acked := subj.acked.Load()
-			inner = &crash{op: op, moment: fsys.Capture(), subj: subj.after(acked, subj.issued.Load())}
-		}
-		return nil
+	subj := c.subj.again()
+	run.survive(c, "", subj, func(mem *vfs.MemFS) vfs.FS {
+		var fsys *torn.FS
+		fsys = torn.New(mem, func(op torn.Op) error {
+			if op.Index == c.nested {
+				inner = captured(op, fsys, subj)
+			}
+			return nil
+		})
+		return fsys
 	})
-	fail(subj.verify(fsys), "")
 	if inner == nil {
-		return 1, 0
+		return
 	}
 	for i := range keeps {
-		keep := keepOf(seed, inner.op.Index, i)
-		mem, err := inner.moment.Image(keep)
-		if err == nil {
-			err = inner.subj.after(inner.subj.acked.Load(), inner.subj.issued.Load()).verify(mem)
-		}
-		fail(err, fmt.Sprintf("; then before %v, keep %d", inner.op, keep))
-		nested++
+		next := *inner
+		next.keep = keepOf(run.Seed, inner.op.Index, i)
+		run.survive(next, fmt.Sprintf("crash before %v, keep %d; then ", c.op, c.keep), next.subj.again(), nil)
+		run.add(Figures{Nested: 1})
 	}
-	return 1 + nested, nested
+}
+
+// survive checks the store that subj finds in what a crash leaves. The file system
+// may be changed by over.
+func (run *crashes) survive(c crash, first string, subj *subject, over func(*vfs.MemFS) vfs.FS) {
+	image := c.moment.Image
+	if run.Scatter {
+		image = c.moment.Scatter
+	}
+	run.add(Figures{Points: 1})
+	mem, err := image(c.keep)
+	fsys := vfs.FS(mem)
+	if over != nil {
+		fsys = over(mem)
+	}
+	if err == nil {
+		_, err = subj.verify(fsys)
+	}
+	switch {
+	case err == nil:
+	case run.Scatter && errors.Is(err, storage.ErrCorrupt):
+		run.add(Figures{Refused: 1})
+	default:
+		run.wrong("seed %d: %scrash before %v, keep %d: %v", run.Seed, first, c.op, c.keep, err)
+	}
 }

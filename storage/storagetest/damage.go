@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"runtime"
 	"slices"
 	"sort"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -25,25 +23,47 @@ const logBlock = 32 << 10
 type damage struct {
 	name string // of the file
 	at   int    // byte
-	bit  int    // to flip; cutOff: the file ends at the byte
+	bit  int    // to flip; cutOff: the file ends at the byte; removed: it is gone
 }
 
-const cutOff = -1
+const (
+	cutOff  = -1
+	removed = -2
+)
 
 func (d damage) String() string {
-	if d.bit == cutOff {
+	switch d.bit {
+	case cutOff:
 		return fmt.Sprintf("%s cut off at byte %d", d.name, d.at)
+	case removed:
+		return d.name + " removed"
 	}
 	return fmt.Sprintf("%s with bit %d of byte %d flipped", d.name, d.bit, d.at)
 }
 
-func (d damage) apply(data []byte) []byte {
-	if d.bit == cutOff {
-		return slices.Clone(data[:d.at])
+// apply is a copy of files with the damage.
+func (d damage) apply(files torn.Tree) torn.Tree {
+	files = maps.Clone(files)
+	switch data := slices.Clone(files[d.name]); d.bit {
+	case removed:
+		delete(files, d.name)
+	case cutOff:
+		files[d.name] = data[:d.at]
+	default:
+		data[d.at] ^= 1 << d.bit
+		files[d.name] = data
 	}
-	data = slices.Clone(data)
-	data[d.at] ^= 1 << d.bit
-	return data
+	return files
+}
+
+// kindOf is the name of a file without its number.
+func kindOf(name string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, path.Base(name)), ".-")
 }
 
 // victim is a store at rest whose files are damaged one at a time.
@@ -54,34 +74,33 @@ type victim struct {
 	newest string // the newest log
 	end    int    // of what is in it; Pebble writes new logs over old ones
 	work   *workload
+	last   int // commit, which was acknowledged
 
 	witness bool // no loss goes unnoticed
 }
 
 // Damage flips bits in each file of a store that was closed in order and of one
-// whose process was killed, and cuts the files off. What is then read is right,
-// or an error that names the file; only damage of the newest log may lose the
-// newest commits, and of its newest block where bits are flipped; with a witness
-// not even that.
+// whose process was killed, cuts the files off, and removes them. What is then
+// read is right, or an error that names the file; only damage of the newest log
+// may lose the newest commits, and of its newest block where bits are flipped;
+// with a witness not even that. A store that opens and reads is used on, and
+// opened again.
 func Damage(t testing.TB, open Opener, o Options) Figures {
 	t.Helper()
 	o = o.withDefaults()
 	o.Commits *= 4 // they are small
-	var f Figures
+	sum := &tally{t: t}
+	kinds := map[string]int{}
 	ends := []string{"closed", "killed"}
 	for _, how := range ends {
 		v := newVictim(t, open, o, how)
-		f.add(v.sweep(t, o.Seed, o.Points/len(ends)))
+		for _, d := range v.sweep(sum, o.Seed, o.Points/len(ends)) {
+			kinds[kindOf(d.name)]++
+		}
 	}
-	t.Logf("damages: seed %d, %d points: %d refused, %d harmless, %d lost the newest commits", o.Seed, f.Points, f.Refused, f.Harmless, f.Lost)
-	return f
-}
-
-func (f *Figures) add(g Figures) {
-	f.Points += g.Points
-	f.Refused += g.Refused
-	f.Harmless += g.Harmless
-	f.Lost += g.Lost
+	t.Logf("damages: seed %d, %d points: %d refused, %d harmless, %d lost the newest commits; by file: %v",
+		o.Seed, sum.Points, sum.Refused, sum.Harmless, sum.Lost, kinds)
+	return sum.Figures
 }
 
 func newVictim(t testing.TB, open Opener, o Options, how string) *victim {
@@ -96,7 +115,7 @@ func newVictim(t testing.TB, open Opener, o Options, how string) *victim {
 	subj := newSubject(open, o.Seed, o.Commits)
 	// Pebble looks for the flipped bit of a damaged block, in time that grows with
 	// the square of its size.
-	subj.work = newWorkload(o.Seed, o.Commits, true)
+	subj.work = newWorkload(o.Seed, o.Commits+secondLife, true)
 	err := subj.live(fsys, o.Commits/2, (*storage.Store).Close)
 	if err == nil && how == "closed" {
 		err = subj.live(fsys, o.Commits, (*storage.Store).Close)
@@ -106,7 +125,7 @@ func newVictim(t testing.TB, open Opener, o Options, how string) *victim {
 	if err != nil {
 		t.Fatalf("seed %d: without damage: %v", o.Seed, err)
 	}
-	v := &victim{name: how, open: open, files: torn.Read(left), work: subj.work, witness: o.Witness}
+	v := &victim{name: how, open: open, files: torn.Read(left), work: subj.work, last: o.Commits, witness: o.Witness}
 	for name := range v.files {
 		if strings.HasSuffix(name, ".log") {
 			v.newest = max(v.newest, name)
@@ -119,45 +138,33 @@ func newVictim(t testing.TB, open Opener, o Options, how string) *victim {
 	return v
 }
 
-// sweep tries damages at equal distances, with as many for small files as for
-// large ones, and more for the logs.
-func (v *victim) sweep(t testing.TB, seed uint64, points int) (f Figures) {
-	damages := make(chan damage)
-	var checks sync.WaitGroup
-	var mu sync.Mutex // guards f
-	for range runtime.GOMAXPROCS(0) {
-		checks.Go(func() {
-			for d := range damages {
-				result, err := v.check(d)
-				if err != nil {
-					t.Errorf("seed %d: store %s, %v: %v", seed, v.name, d, err)
-				}
-				mu.Lock()
-				f.Points++
-				switch result {
-				case refused:
-					f.Refused++
-				case harmless:
-					f.Harmless++
-				case lost:
-					f.Lost++
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for _, d := range v.choose(seed, points) {
+// sweep tries damages, and returns them.
+func (v *victim) sweep(sum *tally, seed uint64, points int) []damage {
+	damages, wait := each(func(d damage) {
+		result, err := v.check(d)
+		if err != nil {
+			sum.wrong("seed %d: store %s, %v: %v", seed, v.name, d, err)
+		}
+		sum.add(result.figures())
+	})
+	chosen := v.choose(seed, points)
+	for _, d := range chosen {
 		damages <- d
 	}
-	close(damages)
-	checks.Wait()
-	return f
+	wait()
+	return chosen
 }
 
-// choose lists the damages to try: all of a small file, a share of a large one.
+// choose lists the damages to try: each file removed, all of a small file, and a
+// share of a large one, at equal distances, with as many for small files as for
+// large ones.
 func (v *victim) choose(seed uint64, points int) (out []damage) {
 	var names []string
 	for name, data := range v.files {
+		if data == nil { // a directory
+			continue
+		}
+		out = append(out, damage{name, 0, removed})
 		if len(data) > 0 {
 			names = append(names, name)
 		}
@@ -165,7 +172,7 @@ func (v *victim) choose(seed uint64, points int) (out []damage) {
 	slices.Sort(names)
 	for i, name := range names {
 		bits := len(v.files[name]) * 8
-		share := (points - len(out)) / (len(names) - i)
+		share := max(0, points-len(out)) / (len(names) - i)
 		cuts := min(share/8, len(v.files[name]))
 		for k := range cuts {
 			out = append(out, damage{name, len(v.files[name]) * k / cuts, cutOff})
@@ -187,62 +194,48 @@ const (
 	lost
 )
 
-// check opens and reads the damaged store.
+func (r result) figures() Figures {
+	switch r {
+	case refused:
+		return Figures{Points: 1, Refused: 1}
+	case harmless:
+		return Figures{Points: 1, Harmless: 1}
+	default:
+		return Figures{Points: 1, Lost: 1}
+	}
+}
+
+// check opens and reads the damaged store, uses it on, and opens it again.
 func (v *victim) check(d damage) (r result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	files := maps.Clone(v.files)
-	files[d.name] = d.apply(files[d.name])
-	fsys, err := files.Write()
+	fsys, err := d.apply(v.files).Write()
 	if err != nil {
 		return 0, err
 	}
-	held, err := v.read(fsys)
-	if err != nil {
-		if v.witness && errors.Is(err, storage.ErrAckedDataLost) {
-			return refused, nil
-		}
-		number, _, _ := strings.Cut(path.Base(d.name), ".") // Pebble calls a table by its number
-		if !strings.Contains(err.Error(), number) {
-			return refused, fmt.Errorf("the error does not name the file: %w", err)
-		}
-		return refused, nil
-	}
-	return v.judge(d, held)
-}
-
-// read opens the store and reads all of it.
-func (v *victim) read(fsys vfs.FS) (held rows, err error) {
-	st, err := v.open(fsys, dir)
-	if err != nil {
-		return nil, err
-	}
-	if held, err = readAll(st); err == nil {
-		err = st.Check()
-	}
-	if endErr := st.Abandon(); err == nil {
-		err = endErr
-	}
-	return held, err
-}
-
-// judge tells what a damage did that was not noticed.
-func (v *victim) judge(d damage, held rows) (result, error) {
-	n, err := held.number()
-	if err != nil || n >= len(v.work.states) {
-		return 0, fmt.Errorf("the store ends with commit %q", held["meta n"])
-	}
-	if err := held.compare(v.work.states[n]); err != nil {
-		return 0, fmt.Errorf("the store says that commit %d is its last: %w", n, err)
-	}
-	if n == len(v.work.states)-1 {
+	subj := &subject{open: v.open, dir: dir, work: v.work, ackEvery: 1}
+	n, err := subj.after(0, int64(v.last)).verify(fsys)
+	switch {
+	case errors.Is(err, errWrong):
+		return 0, err
+	case err != nil:
+		return refused, v.named(d, err)
+	case n == v.last:
 		return harmless, nil
-	}
-	if v.witness || d.name != v.newest || d.bit != cutOff && d.at < (v.end-1)/logBlock*logBlock {
-		return lost, fmt.Errorf("silently lost the commits after %d of %d", n, len(v.work.states)-1)
+	case v.witness || d.name != v.newest || d.bit >= 0 && d.at < (v.end-1)/logBlock*logBlock:
+		return lost, fmt.Errorf("%w: silently lost the commits after %d of %d", errWrong, n, v.last)
 	}
 	return lost, nil
+}
+
+// named returns nil if the error tells which file is damaged.
+func (v *victim) named(d damage, err error) error {
+	number, _, _ := strings.Cut(path.Base(d.name), ".") // Pebble calls a table by its number
+	if v.witness && errors.Is(err, storage.ErrAckedDataLost) || strings.Contains(err.Error(), number) {
+		return nil
+	}
+	return fmt.Errorf("the error does not name the file: %w", err)
 }

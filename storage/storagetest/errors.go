@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -51,34 +50,17 @@ func faultOf(i int) fault {
 func Errors(t testing.TB, open Opener, o Options) Figures {
 	t.Helper()
 	o = o.withDefaults()
-	f, n := Figures{Operations: countOps(t, open, o)}, 0
-	faults := make(chan fault)
-	var runs sync.WaitGroup
-	var mu sync.Mutex // guards f
-	for range runtime.GOMAXPROCS(0) {
-		runs.Go(func() {
-			for fault := range faults {
-				died := fault.run(t, open, o)
-				mu.Lock()
-				f.Points++
-				if died {
-					f.Died++
-				} else {
-					f.Harmless++
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	total := f.Operations * faultKinds
+	sum := &tally{t: t, Figures: Figures{Operations: countOps(t, open, o)}}
+	faults, wait := each(func(f fault) { f.run(sum, open, o) })
+	total := sum.Operations * faultKinds
 	stride := max(1, (total+o.Points-1)/o.Points)
-	for n = int(o.Seed % uint64(stride)); n < total; n += stride {
+	for n := int(o.Seed % uint64(stride)); n < total; n += stride {
 		faults <- faultOf(n)
 	}
-	close(faults)
-	runs.Wait()
-	t.Logf("errors: seed %d, %d points of %d (%d operations, %d kinds); the store died of %d and outlived %d", o.Seed, f.Points, total, f.Operations, faultKinds, f.Died, f.Harmless)
-	return f
+	wait()
+	t.Logf("errors: seed %d, %d points of %d (%d operations, %d kinds); the store died of %d and outlived %d",
+		o.Seed, sum.Points, total, sum.Operations, faultKinds, sum.Died, sum.Harmless)
+	return sum.Figures
 }
 
 // countOps is how many operations the workload takes without an error.
@@ -103,8 +85,7 @@ func twoLives(s *subject, fsys vfs.FS, commits int) error {
 const hangAfter = 2 * time.Minute
 
 // run runs the workload with the fault and checks what is left.
-func (f fault) run(t testing.TB, open Opener, o Options) (died bool) {
-	t.Helper()
+func (f fault) run(sum *tally, open Opener, o Options) {
 	subj := newSubject(open, o.Seed, o.Commits)
 	subj.onError = deadForGood
 	fsys := torn.New(vfs.NewCrashableMem(), f.before)
@@ -115,22 +96,30 @@ func (f fault) run(t testing.TB, open Opener, o Options) (died bool) {
 	case err = <-done:
 	case <-time.After(hangAfter):
 		stacks := make([]byte, 1<<20)
-		t.Fatalf("seed %d: %v: the store hangs:\n%s", o.Seed, f, stacks[:runtime.Stack(stacks, true)])
+		sum.t.Fatalf("seed %d: %v: the store hangs:\n%s", o.Seed, f, stacks[:runtime.Stack(stacks, true)])
 	}
+	sum.add(f.outcome(err))
 	if errors.Is(err, errNotDead) {
-		t.Errorf("seed %d: %v: %v", o.Seed, f, err)
+		sum.wrong("seed %d: %v: %v", o.Seed, f, err)
 	}
-	for _, keep := range []torn.Keep{torn.KeepNone, torn.KeepAll} {
-		after := subj.after(subj.acked.Load(), subj.issued.Load())
+	for i := range keeps - 1 {
+		keep := keepOf(o.Seed, f.op, i)
 		left, err := fsys.Crash(keep)
 		if err == nil {
-			err = after.verify(left)
+			_, err = subj.again().verify(left)
 		}
 		if err != nil {
-			t.Errorf("seed %d: %v: then keep %d: %v", o.Seed, f, keep, err)
+			sum.wrong("seed %d: %v: then keep %d: %v", o.Seed, f, keep, err)
 		}
 	}
-	return err != nil
+}
+
+// outcome counts a fault whose workload ended with err.
+func (f fault) outcome(err error) Figures {
+	if err != nil {
+		return Figures{Points: 1, Died: 1}
+	}
+	return Figures{Points: 1, Harmless: 1}
 }
 
 func (f fault) before(op torn.Op) error {

@@ -1,7 +1,6 @@
 package storagetest
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"sync/atomic"
@@ -35,6 +34,9 @@ func (s *subject) after(acked, issued int64) *subject {
 	next.issued.Store(issued)
 	return next
 }
+
+// again is a subject that knows what s knows.
+func (s *subject) again() *subject { return s.after(s.acked.Load(), s.issued.Load()) }
 
 func newSubject(open Opener, seed uint64, commits int) *subject {
 	return &subject{open: open, dir: dir, work: newWorkload(seed, commits, false), ackEvery: 1 + int(seed%4)}
@@ -113,42 +115,48 @@ func (s *subject) commit(st *storage.Store, n int) (storage.Ticket, error) {
 	return st.Commit(&d.batch)
 }
 
+// secondLife is how many commits verify makes.
+const secondLife = 3
+
 // verify opens the store as it was left in fsys, and checks that it holds the
-// state of one commit, not older than acked and not newer than issued; that it
-// passes its own check; and that it works on and can be opened again.
-func (s *subject) verify(fsys vfs.FS) error {
+// state of one commit, not older than acked and not newer than issued, whose
+// number it returns; that it passes its own check; and that it works on and can
+// be opened again.
+func (s *subject) verify(fsys vfs.FS) (found int, err error) {
 	to := 0
-	work := func(st *storage.Store) error {
-		n, err := s.prefix(st)
-		if err != nil {
+	work := func(st *storage.Store) (err error) {
+		if found, err = s.prefix(st); err != nil {
 			return err
 		}
-		to = min(n+3, len(s.work.states)-1)
+		to = min(found+secondLife, len(s.work.states)-1)
 		return s.commits(st, to)
 	}
 	again := func(st *storage.Store) error {
-		if n, err := s.prefix(st); err != nil || n != to {
-			return fmt.Errorf("opened again, the store ends with %d, want %d: %w", n, to, err)
-		}
-		if !st.Previous().Clean {
-			return errors.New("the clean close counts as a crash")
+		n, err := s.prefix(st)
+		switch {
+		case err != nil:
+			return fmt.Errorf("opened again: %w", err)
+		case n != to:
+			return fmt.Errorf("%w: opened again, the store ends with %d, want %d", errWrong, n, to)
+		case !st.Previous().Clean:
+			return fmt.Errorf("%w: the clean close counts as a crash", errWrong)
 		}
 		return nil
 	}
 	for _, use := range []func(*storage.Store) error{work, again} {
 		st, err := s.open(fsys, s.dir)
 		if err != nil {
-			return fmt.Errorf("open: %w", err)
+			return found, fmt.Errorf("open: %w", err)
 		}
 		err = use(st)
 		if closeErr := st.Close(); err == nil && closeErr != nil {
 			err = fmt.Errorf("close: %w", closeErr)
 		}
 		if err != nil {
-			return err
+			return found, err
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // prefix checks what the store holds and returns the number of its last commit.
@@ -163,10 +171,10 @@ func (s *subject) prefix(st *storage.Store) (int, error) {
 		return 0, err
 	}
 	if int64(n) < acked {
-		return 0, fmt.Errorf("commit %d was acknowledged, and the store ends with %d", acked, n)
+		return 0, fmt.Errorf("%w: commit %d was acknowledged, and the store ends with %d", errWrong, acked, n)
 	}
 	if int64(n) > issued {
-		return 0, fmt.Errorf("commit %d was the last to begin, and the store ends with %d", issued, n)
+		return 0, fmt.Errorf("%w: commit %d was the last to begin, and the store ends with %d", errWrong, issued, n)
 	}
 	if err := held.compare(s.work.states[n]); err != nil {
 		return 0, fmt.Errorf("the store says that commit %d is its last: %w", n, err)

@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -86,7 +87,7 @@ func (r reader) data(o storage.Object) error {
 			return err
 		}
 		if !ok || string(got) != value {
-			return fmt.Errorf("%s: key %q is listed and reads as another value", o.ID, key)
+			return fmt.Errorf("%w: %s: key %q is listed and reads as another value", errWrong, o.ID, key)
 		}
 	}
 	return it.Close()
@@ -108,7 +109,7 @@ func (r reader) scans() error {
 		}
 		for _, e := range entries {
 			if row := r.out["alarm "+string(e.Value)]; row != strconv.FormatInt(e.Due, 10) {
-				return fmt.Errorf("alarm of %s: the index says %d, the row %q", e.Value, e.Due, row)
+				return fmt.Errorf("%w: alarm of %s: the index says %d, the row %q", errWrong, e.Value, e.Due, row)
 			}
 		}
 	}
@@ -124,18 +125,21 @@ func (r rows) number() (int, error) {
 	return strconv.Atoi(v)
 }
 
+// errWrong is in each error that tells of rows that are not what was committed.
+var errWrong = errors.New("wrong")
+
 // compare returns the first difference between the rows and what they should be.
 func (r rows) compare(want rows) error {
 	for _, k := range slices.Sorted(maps.Keys(want)) {
 		if v, ok := r[k]; !ok {
-			return fmt.Errorf("row %q is missing", k)
+			return fmt.Errorf("%w: row %q is missing", errWrong, k)
 		} else if v != want[k] {
-			return fmt.Errorf("row %q holds %.20q, want %.20q", k, v, want[k])
+			return fmt.Errorf("%w: row %q holds %.20q, want %.20q", errWrong, k, v, want[k])
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(r)) {
 		if _, ok := want[k]; !ok {
-			return fmt.Errorf("row %q should not be there", k)
+			return fmt.Errorf("%w: row %q should not be there", errWrong, k)
 		}
 	}
 	return nil

@@ -104,8 +104,8 @@ func (s *State) Marked(ctx context.Context, key string) (value []byte, ok bool, 
 	}
 	h := s.act.hosted.host
 	value, expires, ok, err := h.store.Mark(t.batch, t.object, userMark+key)
-	if err != nil {
-		return nil, false, h.storageError(s.act.id, err)
+	if err := s.reading(err); err != nil {
+		return nil, false, err
 	}
 	if !ok || h.seams.Clock.Now().UnixNano() >= expires {
 		return nil, false, nil

@@ -91,6 +91,15 @@ func (s *State) turn(ctx context.Context) (*turn, error) {
 	return t, nil
 }
 
+// reading is the error of a read that ended with err. A read must not answer when
+// the activation has ended meanwhile: it may have seen what came after, and half of it.
+func (s *State) reading(err error) error {
+	if s.err() != nil {
+		return named(s.act.id, ErrReset)
+	}
+	return s.act.hosted.host.storageError(s.act.id, err)
+}
+
 // ID names the object.
 func (s *State) ID() storage.ID { return s.act.id }
 

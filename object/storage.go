@@ -50,7 +50,10 @@ func (s *Storage) Get(ctx context.Context, key string) (value []byte, ok bool, e
 
 func (s *Storage) get(t *turn, key string) ([]byte, bool, error) {
 	value, ok, err := s.host().store.Data(t.batch, t.object, key)
-	return value, ok, s.host().storageError(t.act.id, err)
+	if err := s.state.reading(err); err != nil {
+		return nil, false, err
+	}
+	return value, ok, nil
 }
 
 // GetInto decodes the value under key into what v points to, and reports whether
@@ -278,8 +281,11 @@ func (s *Storage) List(ctx context.Context, o ListOptions) iter.Seq2[Item, error
 		return func(func(Item, error) bool) {}
 	}
 	it, err := s.host().store.ListData(t.batch, t.object, lower, upper, o.Reverse)
-	if err != nil {
-		return failed(s.host().storageError(t.act.id, err))
+	if err := s.state.reading(err); err != nil {
+		if it != nil {
+			it.Close()
+		}
+		return failed(err)
 	}
 	t.iters = append(t.iters, it)
 	return func(yield func(Item, error) bool) {

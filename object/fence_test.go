@@ -1,0 +1,82 @@
+package object_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// meddling is an engine that calls a function once, before the next read.
+type meddling struct {
+	storage.Engine
+	next atomic.Pointer[func()]
+}
+
+func (e *meddling) meddle() {
+	if f := e.next.Swap(nil); f != nil {
+		(*f)()
+	}
+}
+
+func (e *meddling) Get(key []byte) ([]byte, io.Closer, error) {
+	e.meddle()
+	return e.Engine.Get(key)
+}
+
+func (e *meddling) NewIter(lower, upper []byte) (storage.Iterator, error) {
+	e.meddle()
+	return e.Engine.NewIter(lower, upper)
+}
+
+// A turn whose object is deleted under it reads nothing of what came after: half of
+// an object would be there for it and half would not. Proves O9 and O15.
+func TestReadOfADeletedObject(t *testing.T) {
+	reads := map[string]func(st *object.State, ctx context.Context) error{
+		"Get": func(st *object.State, ctx context.Context) error {
+			_, _, err := st.Storage().Get(ctx, "a")
+			return err
+		},
+		"List": func(st *object.State, ctx context.Context) error {
+			for _, err := range st.Storage().List(ctx, object.ListOptions{}) {
+				return err
+			}
+			return nil
+		},
+		"Marked": func(st *object.State, ctx context.Context) error {
+			_, _, err := st.Marked(ctx, "a")
+			return err
+		},
+	}
+	for name, read := range reads {
+		bubble(t, func(t *testing.T) {
+			f := newFixture(t)
+			e := &meddling{Engine: f.mem}
+			f.options.Storage.Engine = e
+			f.open()
+			f.must("x", put("a", "1"))
+			synctest.Wait() // nobody else reads
+			remove := func() {
+				if err := f.host.Delete(context.Background(), f.id("x")); err != nil {
+					t.Error(err)
+				}
+			}
+			_, err := f.call("x", func(th *thing, ctx context.Context) (any, error) {
+				e.next.Store(&remove)
+				if err := read(th.st, ctx); !errors.Is(err, object.ErrReset) {
+					t.Errorf("%s in the turn of a deleted object: %v", name, err)
+				}
+				return nil, nil
+			})
+			if !errors.Is(err, object.ErrReset) {
+				t.Errorf("the turn of a deleted object: %v", err)
+			}
+			f.close()
+		})
+	}
+}

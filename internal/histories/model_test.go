@@ -1,0 +1,160 @@
+package histories
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// input is an operation of a history: a call of one cell, or the end of a process.
+type input struct {
+	cell        int
+	command     command
+	key         int  // of addOnce
+	unconfirmed bool // the reply did not wait for the disk
+	ending      ending
+}
+
+// ending is how a process ended, for operations that are such an end.
+type ending int
+
+const (
+	notAnEnd  ending = iota
+	crashed          // what was not synced may be lost
+	restarted        // in order: nothing is lost
+)
+
+// output is what came of an operation. Those that were refused are not in a history.
+type output struct {
+	unknown bool // it may have happened or not
+	answer  answer
+}
+
+// value is a cell as the model has it.
+type value struct {
+	content content
+	answers string // what addOnce has answered: 4 bytes of key and 4 of the number each
+}
+
+// state is a cell and the earlier values that a crash may bring back, oldest first.
+// A reply that waited for the disk ends that for all values up to the one it tells
+// of (O7), whether its turn wrote or only read.
+type state struct {
+	now    value
+	undone []value
+}
+
+func (s state) with(next value) state {
+	if next == s.now {
+		return s
+	}
+	return state{next, append(slices.Clip(s.undone), s.now)}
+}
+
+// step is what may follow from an operation.
+func step(s state, in input, out output) []state {
+	switch in.ending {
+	case restarted:
+		return []state{{now: s.now}}
+	case crashed:
+		var all []state
+		for _, v := range append(slices.Clip(s.undone), s.now) {
+			all = append(all, state{now: v})
+		}
+		return all
+	}
+	next, want := s.now.after(in)
+	switch {
+	case out.unknown:
+		return []state{s, s.with(next)}
+	case out.answer != want:
+		return nil
+	case in.unconfirmed:
+		return []state{s.with(next)}
+	}
+	return []state{{now: next}}
+}
+
+// after is the cell after a call that happened, and the answer to it.
+func (v value) after(in input) (value, answer) {
+	cmd, c := in.command, v.content
+	ok := true
+	switch cmd.kind {
+	case add:
+		c.Number += cmd.amount
+	case addOnce:
+		return v.once(in.key, cmd.amount)
+	case keepAndFail:
+		c.Number++
+	case appendItem:
+		c = c.appended(cmd.amount)
+	case setIf:
+		if ok = c.Number == cmd.old; ok {
+			c.Number = cmd.amount
+		}
+	case purge:
+		return value{}, answer{c, true}
+	case remove:
+		return value{}, answer{}
+	}
+	return value{c, v.answers}, answer{c, ok}
+}
+
+// once is addOnce, whose answer is the number alone.
+func (v value) once(key, amount int) (value, answer) {
+	for i := 0; i < len(v.answers); i += 8 {
+		b := []byte(v.answers[i : i+8])
+		if binary.BigEndian.Uint32(b) == uint32(key) {
+			n := int(int32(binary.BigEndian.Uint32(b[4:])))
+			return v, answer{content{Number: n}, true}
+		}
+	}
+	v.content.Number += amount
+	b := binary.BigEndian.AppendUint32(nil, uint32(key))
+	v.answers += string(binary.BigEndian.AppendUint32(b, uint32(int32(v.content.Number))))
+	return v, answer{content{Number: v.content.Number}, true}
+}
+
+// model is what porcupine compares the history of one cell with. harness.Linearizable
+// would not do: it knows no crash that takes back what it may, and nothing else.
+func model() porcupine.Model {
+	m := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{state{}} },
+		Step: func(s, in, out any) []any {
+			var next []any
+			for _, n := range step(s.(state), in.(input), out.(output)) {
+				next = append(next, n)
+			}
+			return next
+		},
+		Equal: func(a, b any) bool {
+			x, y := a.(state), b.(state)
+			return x.now == y.now && slices.Equal(x.undone, y.undone)
+		},
+		DescribeOperation: func(in, out any) string { return describe(in.(input), out.(output)) },
+		DescribeState:     func(s any) string { return fmt.Sprintf("%+v", s) },
+	}
+	return m.ToModel()
+}
+
+func describe(in input, out output) string {
+	switch in.ending {
+	case crashed:
+		return "crash"
+	case restarted:
+		return "restart"
+	}
+	text := fmt.Sprintf("%s %+v", kindNames[in.command.kind], in.command)
+	if in.command.kind == addOnce {
+		text += fmt.Sprintf(" key %d", in.key)
+	}
+	if in.unconfirmed {
+		text += " unconfirmed"
+	}
+	if out.unknown {
+		return text + ": unknown"
+	}
+	return fmt.Sprintf("%s: %+v", text, out.answer)
+}

@@ -1,6 +1,10 @@
 package alarm
 
-import "time"
+import (
+	"time"
+
+	"github.com/holdfast-dev/holdfast/seam"
+)
 
 // The pump is the task that fires and reads. It exists while there is something
 // to do; Set, Clear, Done and the timer start it and never do its work.
@@ -33,13 +37,13 @@ func (s *Scheduler) startPump() {
 }
 
 // arm sees to it that the timer rings no later than the first node is due, and
-// keeps one that rings earlier: it will be armed again then.
+// keeps one that rings earlier: it will be armed again then. One that should have
+// rung is not waited for.
 func (s *Scheduler) arm() {
-	first := s.line[0].pos.at
-	if s.timer != nil && s.timerAt <= first {
+	first, now := s.line[0].pos.at, s.now()
+	if s.timer != nil && s.timerAt <= first && s.timerAt > now {
 		return
 	}
-	now := s.now()
 	wait := min(time.Duration(first-now), s.cfg.Recheck)
 	if wait <= 0 {
 		s.startPump()
@@ -63,7 +67,7 @@ func (s *Scheduler) disarm() {
 func (s *Scheduler) ring(no uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if no != s.timerNo {
+	if no != s.timerNo || s.cfg.Seams.Fault(seam.FaultTimerLost, "") {
 		return
 	}
 	s.timer = nil

@@ -158,6 +158,13 @@ func (s *Scheduler) Return(e Entry) {
 	s.settle()
 }
 
+// Recheck looks at the clock now, whatever the timers do.
+func (s *Scheduler) Recheck() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle()
+}
+
 // Stop stops all shards for good, and returns when no Fire and no read of the
 // Source is under way. It must not be called from Fire or from the Source.
 func (s *Scheduler) Stop() {

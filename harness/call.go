@@ -49,12 +49,19 @@ func (s *Sim) Call(object string, fn func(ctx context.Context) error) error {
 	s.calls[c] = struct{}{}
 	p := s.proc
 	g := s.gate.begin(object)
+	beganBroken := s.failed(p)
 	p.Go("call "+object, func() {
 		err := fn(context.Background())
 		p.Live()
-		s.checkGate(object, g)
-		c.end(err)
+		if s.unanswered(p, object, beganBroken, err) {
+			return
+		}
 		delete(s.calls, c)
+		if err == nil {
+			s.checkGate(object, g)
+			s.haunts(p, atLateReply, object, func() { c.end(nil) })
+		}
+		c.end(err)
 		p.At(seam.Point{Name: AckAfter, Object: object})
 	})
 	if s.m.InTask() {

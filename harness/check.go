@@ -23,7 +23,7 @@ func Check(t *testing.T, property func(s *Sim, rt *rapid.T), opts ...Option) {
 	}()
 	rapid.Check(t, func(rt *rapid.T) {
 		r := &runner{cfg: c, passPanics: true}
-		r.random = drawCrashes(rt)
+		r.random = newDrawn(rt)
 		r.scenario = func(s *Sim) { property(s, rt) }
 		seed := rapid.Uint64Range(0, 1000).Draw(rt, "schedule")
 		var out outcome
@@ -36,42 +36,4 @@ func Check(t *testing.T, property func(s *Sim, rt *rapid.T), opts ...Option) {
 			rt.Fatalf("%v", out.problem)
 		}
 	})
-}
-
-// randomCrashes is a plan that counts points instead of naming them.
-type randomCrashes struct {
-	gaps  []int // points passed before each crash
-	keeps []int // commits that survive it, if there are as many
-	left  int   // of the present gap
-}
-
-func drawCrashes(rt *rapid.T) *randomCrashes {
-	const most, points, commits = 3, 300, 8
-	n := rapid.IntRange(0, most).Draw(rt, "crashes")
-	c := &randomCrashes{}
-	for range n {
-		c.gaps = append(c.gaps, rapid.IntRange(0, points).Draw(rt, "after points"))
-		c.keeps = append(c.keeps, rapid.IntRange(0, commits).Draw(rt, "keep"))
-	}
-	if n > 0 {
-		c.left = c.gaps[0]
-	}
-	return c
-}
-
-// next counts a point, and reports whether the process dies there.
-func (c *randomCrashes) next() (keep int, dies bool) {
-	if len(c.gaps) == 0 {
-		return 0, false
-	}
-	if c.left > 0 {
-		c.left--
-		return 0, false
-	}
-	keep = c.keeps[0]
-	c.gaps, c.keeps = c.gaps[1:], c.keeps[1:]
-	if len(c.gaps) > 0 {
-		c.left = c.gaps[0]
-	}
-	return keep, true
 }

@@ -22,6 +22,7 @@ type Config struct {
 	gateCheck bool // NoLostAck
 	shadow    bool // NoTornBatch
 
+	faults     Plan   // that may strike from the start
 	reportFile string // where Config.record writes; empty: nowhere
 }
 

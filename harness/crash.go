@@ -24,22 +24,34 @@ const (
 var ErrDown = errors.New("harness: the process is down: Restart it first")
 
 // onPoint notes a point, and decides whether the process dies there.
-func (s *Sim) onPoint(_ *machine.Process, at seam.Point) bool {
+func (s *Sim) onPoint(p *machine.Process, at seam.Point) bool {
 	hit := s.timeline.pass(at, s)
 	s.gate.pass(at, s)
 	if s.settling {
 		return false
 	}
+	if s.dies(hit) {
+		return true
+	}
+	if s.faults != (Plan{}) {
+		s.delay(p, hit.place)
+	}
+	return false
+}
+
+// dies reports whether the process crashes at a point.
+func (s *Sim) dies(at hit) bool {
 	if s.random != nil {
-		keep, dies := s.random.next()
+		c, dies := s.random.crash()
 		if dies {
-			s.keep = keep
-			s.plan.crashes = append(s.plan.crashes, crash{hit.String(), keep})
+			c.at = at.String()
+			s.keep = c.keep
+			s.plan.crashes = append(s.plan.crashes, c)
 			s.next++
 		}
 		return dies
 	}
-	if s.next >= len(s.plan.crashes) || !hit.named(s.plan.crashes[s.next].at) {
+	if s.next >= len(s.plan.crashes) || !at.named(s.plan.crashes[s.next].at) {
 		return false
 	}
 	s.keep = s.plan.crashes[s.next].keep
@@ -138,6 +150,11 @@ func (s *Sim) Shutdown() {
 	case machine.Idle:
 		s.Fatalf("Shutdown does not come to its end")
 	case machine.Died:
+		s.checkCrash()
+		return
+	}
+	if s.failed(p) {
+		s.end(p)
 		s.checkCrash()
 		return
 	}

@@ -57,17 +57,26 @@ func (g *guarded) NewIter(lower, upper []byte) (storage.Iterator, error) {
 
 func (g *guarded) Apply(repr []byte) error {
 	g.p.Live()
+	if g.s.failed(g.p) {
+		return g.s.broken.err
+	}
 	g.s.gate.applied++
 	if g.s.shadow != nil {
 		if err := g.s.shadow.Apply(repr); err != nil {
 			return err
 		}
 	}
-	return g.Engine.Apply(repr)
+	if err := g.Engine.Apply(repr); err != nil {
+		return err
+	}
+	return g.s.breaks(g.p, atApply)
 }
 
 func (g *guarded) Sync() error {
 	g.p.Live()
+	if err := g.s.breaks(g.p, atSync); err != nil {
+		return err
+	}
 	if g.s.shadow != nil {
 		_ = g.s.shadow.Sync()
 	}
@@ -76,6 +85,9 @@ func (g *guarded) Sync() error {
 
 func (g *guarded) Close() error {
 	g.p.Live()
+	if g.s.failed(g.p) {
+		return g.s.broken.err
+	}
 	if g.s.shadow != nil {
 		_ = g.s.shadow.Sync()
 	}

@@ -25,7 +25,7 @@ func Exhaust(t testing.TB, scenario Scenario, opts ...Option) {
 func Run(t testing.TB, scenario Scenario, opts ...Option) {
 	t.Helper()
 	c := newConfig(opts)
-	runPlan(t, scenario, c, plan{seed: c.seed})
+	runPlan(t, &runner{cfg: c, scenario: scenario, random: newSeeded(c.seed)}, plan{seed: c.seed})
 }
 
 // Replay runs the scenario once with the crashes of a plan that a failure
@@ -36,12 +36,11 @@ func Replay(t testing.TB, scenario Scenario, planText string, opts ...Option) {
 	if err != nil {
 		t.Fatalf("harness: %v", err)
 	}
-	runPlan(t, scenario, newConfig(opts), p)
+	runPlan(t, &runner{cfg: newConfig(opts), scenario: scenario}, p)
 }
 
-func runPlan(t testing.TB, scenario Scenario, c *Config, p plan) {
+func runPlan(t testing.TB, r *runner, p plan) {
 	t.Helper()
-	r := &runner{cfg: c, scenario: scenario}
 	var out outcome
 	if err := r.guard(func() { out = r.run(p) }); err != nil {
 		t.Fatalf("%v", r.wrap(err))

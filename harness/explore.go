@@ -30,24 +30,17 @@ type explorer struct {
 	*tally
 }
 
-// candidate is a plan that could be run.
-type candidate struct {
-	plan  plan
-	index int    // of its last crash among the points of the run it branches from
-	name  string // of the point of its last crash
-}
-
 func (e *explorer) explore() error {
 	base, err := e.baseline()
 	if err != nil {
 		return err
 	}
-	singles := e.branches(plan{seed: e.cfg.seed}, base.hits, 0)
+	singles := e.branches(candidate{plan: plan{seed: e.cfg.seed}}, base)
 	chosen := choose(singles, e.cfg.budget)
 	next := make([][]candidate, len(chosen))
 	err = e.tryAll(chosen, func(i int, out outcome) {
 		if e.cfg.depth > 1 {
-			next[i] = e.branches(chosen[i].plan, out.hits, chosen[i].index+1)
+			next[i] = e.branches(chosen[i], out)
 		}
 	})
 	if err != nil {
@@ -79,7 +72,7 @@ func (e *explorer) baseline() (outcome, error) {
 	var first, again outcome
 	if err := r.guard(func() {
 		first = r.run(p)
-		first.hits = slices.Clone(first.hits)
+		first.hits, first.chances = slices.Clone(first.hits), slices.Clone(first.chances)
 		again = r.run(p)
 	}); err != nil {
 		return outcome{}, r.wrap(err)
@@ -117,39 +110,6 @@ func difference(a, b []hit) string {
 		}
 	}
 	return ""
-}
-
-// branches are the plans that follow p and crash once more, at any point from
-// the given one on.
-func (e *explorer) branches(p plan, hits []hit, from int) []candidate {
-	var out []candidate
-	for i := from; i < len(hits); i++ {
-		for _, keep := range e.survivors(hits[i]) {
-			next := plan{p.seed, append(slices.Clone(p.crashes), crash{hits[i].String(), keep})}
-			out = append(out, candidate{next, i, hits[i].Name})
-		}
-	}
-	return out
-}
-
-// survivors are the numbers of unsynced commits that a crash at h may leave:
-// none and all where durability is decided, one chosen by the seed elsewhere.
-func (e *explorer) survivors(h hit) []int {
-	switch {
-	case h.unsynced == 0:
-		return []int{0}
-	case strings.HasPrefix(h.Name, "commit/"), strings.HasPrefix(h.Name, "sync/"), strings.HasPrefix(h.Name, "ack/"):
-		return []int{0, h.unsynced}
-	}
-	return []int{int(hash(e.cfg.seed, h.String()) % uint64(h.unsynced+1))}
-}
-
-func hash(seed uint64, text string) uint64 {
-	h := seed ^ 14695981039346656037
-	for _, c := range []byte(text) {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return h ^ h>>32
 }
 
 // tryAll runs candidates, as many at a time as there are workers, and calls each
@@ -201,10 +161,10 @@ func (e *explorer) tryAll(all []candidate, each func(i int, out outcome)) error 
 // it branches from.
 func (r *runner) try(c candidate) outcome {
 	out := r.run(c.plan)
-	if out.problem == nil && out.crashedAt[len(out.crashedAt)-1] != c.index {
+	if at := out.last(c.fault); out.problem == nil && at != c.index {
 		out.problem = &Failure{Plan: c.plan.String(), Problem: fmt.Sprintf(
 			"%s was point %d of one run and point %d of another with the same crashes: the scenario does not do the same each time",
-			c.plan.crashes[len(c.plan.crashes)-1].at, c.index+1, out.crashedAt[len(out.crashedAt)-1]+1)}
+			c.at, c.index+1, at+1)}
 	}
 	return out
 }
@@ -222,36 +182,4 @@ func (e *explorer) neverReached() error {
 	}
 	slices.Sort(names)
 	return &Failure{Plan: plan{seed: e.cfg.seed}.String(), Problem: fmt.Sprintf("never reached in %d plans: %s", e.report.Plans, strings.Join(names, ", "))}
-}
-
-// choose takes at most n of the candidates: as many of each name of a point as
-// of every other, as far as there are, evenly spread over the run.
-func choose(all []candidate, n int) []candidate {
-	if len(all) <= n {
-		return all
-	}
-	groups := make(map[string][]candidate)
-	for _, c := range all {
-		groups[c.name] = append(groups[c.name], c)
-	}
-	names := make([]string, 0, len(groups))
-	for name := range groups {
-		names = append(names, name)
-	}
-	// The smallest groups first, so that what they leave goes to the others.
-	slices.SortFunc(names, func(a, b string) int {
-		if d := len(groups[a]) - len(groups[b]); d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
-	})
-	var out []candidate
-	for i, name := range names {
-		group := groups[name]
-		take := min(max(n-len(out), 0)/(len(names)-i), len(group))
-		for j := range take {
-			out = append(out, group[j*len(group)/take])
-		}
-	}
-	return out
 }

@@ -75,12 +75,12 @@ func TestOverrides(t *testing.T) {
 		t.Fatalf("%d lines: %v", len(all), all)
 	}
 	e, c, f := all[0], all[1], all[2]
-	if e.Test != t.Name() || e.Verb != "exhaust" || e.Store != "pebble" || e.Seed != 9 || e.Plans != 100 || e.Pairs == 0 ||
+	if e.Test != t.Name() || e.Kind != "exhaust" || e.Store != "pebble" || e.Seed != 9 || e.Plans != 100 || e.Pairs == 0 ||
 		e.Crashes != e.Plans+e.Pairs || e.Covered >= 1 || e.Points == 0 || e.Random != 0 || e.SometimesReached != 1 || e.SometimesTotal != 1 ||
 		e.VirtualSeconds < float64(e.Plans)*3600 || e.Seconds <= 0 || e.Failed {
 		t.Errorf("Exhaust: %s", e)
 	}
-	if c.Verb != "check" || c.Store != "map" || c.Random < 10 || c.Crashes == 0 || c.Plans != 0 || c.VirtualSeconds == 0 || c.Failed {
+	if c.Kind != "check" || c.Store != "map" || c.Random < 10 || c.Crashes == 0 || c.Plans != 0 || c.VirtualSeconds == 0 || c.Failed {
 		t.Errorf("Check: %s", c)
 	}
 	if !f.Failed {

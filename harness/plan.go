@@ -3,8 +3,10 @@ package harness
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/seam"
 )
@@ -33,16 +35,20 @@ type crash struct {
 	keep int
 }
 
-// plan is when a run crashes.
+// plan is when a run crashes, and which faults strike it.
 type plan struct {
 	seed    uint64
 	crashes []crash
+	faults  []fault
 }
 
 // String is the form that Replay takes.
 func (p plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "v1:seed=%d", p.seed)
+	for _, f := range p.faults {
+		fmt.Fprintf(&b, ":%s", f)
+	}
 	for _, c := range p.crashes {
 		fmt.Fprintf(&b, ":crash=%s,keep=%s", escape(c.at), keepText(c.keep))
 	}
@@ -106,7 +112,9 @@ func parsePlan(text string) (p plan, err error) {
 			c, err = parseCrash(value)
 			p.crashes = append(p.crashes, c)
 		default:
-			err = fmt.Errorf("unknown part %q", part)
+			var f fault
+			f, err = parseFault(faultKind(name), value)
+			p.faults = append(p.faults, f)
 		}
 		if err != nil {
 			return p, fmt.Errorf("plan %q: %w", text, err)
@@ -115,16 +123,42 @@ func parsePlan(text string) (p plan, err error) {
 	return p, nil
 }
 
+func parseFault(kind faultKind, text string) (f fault, err error) {
+	if !slices.Contains(faultKinds, kind) {
+		return f, fmt.Errorf("unknown part %q", kind)
+	}
+	f.kind = kind
+	at, rest, _ := strings.Cut(text, ",")
+	if f.at, err = unescape(at); err != nil {
+		return f, err
+	}
+	switch name, value, _ := strings.Cut(rest, "="); name {
+	case "by":
+		f.by, err = time.ParseDuration(value)
+	case "keep":
+		f.keep, err = parseKeep(value)
+	case "":
+	default:
+		err = fmt.Errorf("unknown part %q", rest)
+	}
+	return f, err
+}
+
+func parseKeep(text string) (int, error) {
+	if text == "all" {
+		return keepAll, nil
+	}
+	return strconv.Atoi(text)
+}
+
 func parseCrash(text string) (c crash, err error) {
 	at, keep, ok := strings.Cut(text, ",keep=")
 	if c.at, err = unescape(at); err != nil {
 		return c, err
 	}
-	switch {
-	case !ok || keep == "all":
-		c.keep = keepAll
-	default:
-		c.keep, err = strconv.Atoi(keep)
+	if !ok {
+		keep = "all"
 	}
+	c.keep, err = parseKeep(keep)
 	return c, err
 }

@@ -4,12 +4,13 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
 
 func TestPlanText(t *testing.T) {
-	p := plan{7, []crash{{`commit/after/cart/a:b,"c" %#2`, 0}, {"sync/before/#1", keepAll}}}
+	p := plan{7, []crash{{`commit/after/cart/a:b,"c" %#2`, 0}, {"sync/before/#1", keepAll}}, nil}
 	want := `v1:seed=7:crash=commit/after/cart/a%3ab%2c%22c%22%20%25#2,keep=0:crash=sync/before/#1,keep=all`
 	if got := p.String(); got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -23,6 +24,16 @@ func TestPlanTextRoundTrip(t *testing.T) {
 			keep := rapid.SampledFrom([]int{0, 1, 17, keepAll}).Draw(rt, "keep")
 			p.crashes = append(p.crashes, crash{rapid.String().Draw(rt, "at"), keep})
 		}
+		for range rapid.IntRange(0, 3).Draw(rt, "faults") {
+			f := fault{kind: rapid.SampledFrom(faultKinds).Draw(rt, "kind"), at: rapid.String().Draw(rt, "at")}
+			switch f.kind {
+			case slow, clockJump:
+				f.by = time.Duration(rapid.Int64().Draw(rt, "by"))
+			case failCommit, zombie:
+				f.keep = rapid.SampledFrom([]int{0, 1, keepAll}).Draw(rt, "keep")
+			}
+			p.faults = append(p.faults, f)
+		}
 		got, err := parsePlan(p.String())
 		if err != nil || !reflect.DeepEqual(got, p) {
 			rt.Fatalf("%s gives %+v, %v, want %+v", p, got, err, p)
@@ -34,7 +45,8 @@ func TestPlanTextRoundTrip(t *testing.T) {
 }
 
 func TestBadPlans(t *testing.T) {
-	for _, text := range []string{"", "v2:seed=1", "v1:seed=x", "v1:crash=a,keep=x", "v1:crash=%zz,keep=1", "v1:crash=%4,keep=1", "v1:sneeze=1"} {
+	for _, text := range []string{"", "v2:seed=1", "v1:seed=x", "v1:crash=a,keep=x", "v1:crash=%zz,keep=1", "v1:crash=%4,keep=1", "v1:sneeze=1",
+		"v1:slow=a,by=x", "v1:slow=a,for=1s", "v1:zombie=%4", "v1:failcommit=a,keep=x"} {
 		if p, err := parsePlan(text); err == nil {
 			t.Errorf("%q is taken for %+v", text, p)
 		}

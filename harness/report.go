@@ -11,13 +11,13 @@ import (
 // Report tells what Explore, Exhaust, Check or Fuzz did.
 type Report struct {
 	Test  string `json:"test,omitempty"` // its name; empty for Explore
-	Verb  string `json:"verb"`           // exhaust, check or fuzz
+	Kind  string `json:"kind"`           // exhaust, check or fuzz
 	Store string `json:"store"`          // map or pebble
 	Seed  uint64 `json:"seed"`
 
 	Points     int            `json:"points"`            // of the run without a crash
 	ByName     map[string]int `json:"by_name,omitempty"` // points of the run without a crash
-	Plans      int            `json:"plans"`             // runs with one crash or two
+	Plans      int            `json:"plans"`             // runs with one crash or fault, or two
 	Pairs      int            `json:"pairs"`             // those with two
 	InRecovery int            `json:"in_recovery"`       // planned crashes before the process was ready again
 	Covered    float64        `json:"covered"`           // fraction of all plans that were run; 1 where none are counted
@@ -67,9 +67,9 @@ type tally struct {
 	sometimes map[string]bool
 }
 
-func newTally(c *Config, verb string) *tally {
+func newTally(c *Config, kind string) *tally {
 	return &tally{
-		report:    Report{Verb: verb, Store: c.store, Seed: c.seed, Covered: 1},
+		report:    Report{Kind: kind, Store: c.store, Seed: c.seed, Covered: 1},
 		sometimes: make(map[string]bool),
 	}
 }
@@ -79,7 +79,7 @@ func (t *tally) note(out outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := &t.report
-	if n := len(out.crashedAt); n > 0 {
+	if n := len(out.crashedAt) + len(out.struckAt); n > 0 {
 		r.Plans++
 		if n > 1 {
 			r.Pairs++
@@ -89,6 +89,12 @@ func (t *tally) note(out outcome) {
 		if out.hits[i].booting {
 			r.InRecovery++
 		}
+	}
+	for kind, n := range out.faults {
+		if r.Faults == nil {
+			r.Faults = make(map[string]int)
+		}
+		r.Faults[string(kind)] += n
 	}
 	r.Crashes += out.crashes
 	r.VirtualSeconds += out.virtual.Seconds()

@@ -13,10 +13,22 @@ import (
 type outcome struct {
 	hits      []hit // where a plan may crash; valid until the runner's next run
 	crashedAt []int // places in hits of the plan's crashes
+	struckAt  []int // hits passed before each of the plan's faults
+	chances   []chance
+	faults    map[faultKind]int // that struck
 	problem   *Failure
 	sometimes map[string]bool
 	crashes   int
 	virtual   time.Duration
+}
+
+// last is how many hits came before the last crash, or fault, of the plan.
+func (o outcome) last(isFault bool) int {
+	at := o.crashedAt
+	if isFault {
+		at = o.struckAt
+	}
+	return at[len(at)-1]
 }
 
 // runner runs plans of one scenario, one after another.
@@ -27,8 +39,8 @@ type runner struct {
 	timeline timeline
 	running  plan
 
-	random     *randomCrashes // instead of the crashes of plans
-	passPanics bool           // the scenario's panics are its caller's
+	random     chooser // instead of plans; nil: plans rule
+	passPanics bool    // the scenario's panics are its caller's
 }
 
 // run runs the scenario once with the plan.
@@ -43,12 +55,15 @@ func (r *runner) run(p plan) outcome {
 		s.fail("", "the run does not come to the crash of its plan at %s: either the code or the scenario has changed, or it does not do the same each time",
 			p.crashes[s.next].at)
 	}
+	if f, ok := s.missing(); ok && s.problem == nil {
+		s.fail("", "the run does not come to the fault %s of its plan: either the code or the scenario has changed, or it does not do the same each time", f)
+	}
 	if s.problem != nil {
 		s.complete(s.problem)
 	}
 	return outcome{
 		hits: s.timeline.candidates(), crashedAt: s.crashedAt, problem: s.problem, sometimes: s.sometimes,
-		crashes: s.crashes, virtual: s.elapsed(),
+		crashes: s.crashes, virtual: s.elapsed(), struckAt: s.struckAt, chances: s.timeline.chances, faults: s.struck,
 	}
 }
 
@@ -65,6 +80,7 @@ func (r *runner) play(s *Sim) {
 			s.fail("", "the scenario panicked: %v\n%s", v, debug.Stack())
 		}
 	}()
+	s.Faults(s.cfg.faults)
 	r.scenario(s)
 	s.settle()
 }

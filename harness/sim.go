@@ -46,10 +46,18 @@ type Sim struct {
 	up    chan struct{} // closed when the next process is ready; nil: none is expected
 	calls map[*call]struct{}
 
+	faults       Plan // that may strike now
+	struck       map[faultKind]int
+	came         []bool // which faults of the plan have struck
+	struckAt     []int  // places in the timeline of the plan's faults so far
+	chanceCounts map[seam.Point]int
+	broken       *broken  // the store that failed last; nil: none has
+	ghosts       []func() // what dead processes have sent and has yet to arrive
+
 	timeline *timeline
 	gate     gate
 	shadow   *memstore.Store // nil: no checker wants it
-	random   *randomCrashes  // instead of the plan's crashes
+	random   chooser         // instead of the plan; nil: the plan rules
 	world    *World
 	history  History // of the calls that Record noted
 	settling bool
@@ -71,7 +79,9 @@ func newSim(cfg *Config, p plan, crew *machine.Crew, line *timeline) *Sim {
 	s := &Sim{cfg: cfg, plan: p, disk: cfg.newDisk(), timeline: line, calls: make(map[*call]struct{}), sometimes: make(map[string]bool)}
 	s.shadow = newShadow(cfg)
 	s.world = &World{s: s}
-	s.m = machine.New(machine.Config{Seed: p.seed, Crew: crew, OnPoint: s.onPoint, OnDeath: s.onDeath})
+	s.m = machine.New(machine.Config{
+		Seed: p.seed, Crew: crew, OnPoint: s.onPoint, OnDeath: s.onDeath, OnTimer: s.onTimer, OnFault: s.onFault,
+	})
 	return s
 }
 
@@ -116,6 +126,7 @@ func (s *Sim) boot() {
 	}
 	close(s.up)
 	s.up = nil
+	s.arrive()
 }
 
 // tryBoot starts one process, and reports false if it died before its main was
@@ -148,6 +159,10 @@ func (s *Sim) tryBoot() bool {
 		s.abort(s.m.Failure())
 	case machine.Idle:
 		s.Fatalf("start %d of the process does not come to its end: it waits for what never happens", s.starts)
+	}
+	if err != nil && s.failed(s.proc) {
+		s.end(s.proc)
+		return false
 	}
 	if err != nil {
 		s.Fatalf("start %d of the process: %v", s.starts, err)
@@ -234,8 +249,9 @@ func (s *Sim) settle() {
 	if s.proc != nil && s.proc.Dead() && !s.down {
 		s.boot()
 	}
+	longer := s.calm()
 	s.drive(s.m.Now(), nil)
-	s.drive(s.m.Now().Add(s.cfg.settle), nil)
+	s.drive(s.m.Now().Add(s.cfg.settle+longer), nil)
 	s.checkStored()
 	for _, ch := range s.cfg.checks {
 		if ch.end != nil {

@@ -11,10 +11,11 @@ import (
 // timeline is what a run passed, in order. The points before the scenario has
 // settled are where a plan may crash.
 type timeline struct {
-	hits   []hit
-	notes  []note
-	counts map[seam.Point]int
-	end    int // hits of the scenario itself; later ones belong to its settling
+	hits    []hit
+	notes   []note
+	chances []chance // places where a fault could have struck
+	counts  map[seam.Point]int
+	end     int // hits of the scenario itself; later ones belong to its settling
 }
 
 // hit is a point as a run passed it.
@@ -50,7 +51,8 @@ func (l *timeline) reset() {
 	}
 	clear(l.counts)
 	clear(l.hits)
-	l.hits, l.notes, l.end = l.hits[:0], nil, -1
+	clear(l.chances)
+	l.hits, l.chances, l.notes, l.end = l.hits[:0], l.chances[:0], nil, -1
 }
 
 func (l *timeline) pass(at seam.Point, s *Sim) hit {

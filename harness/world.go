@@ -18,8 +18,9 @@ type World struct {
 type Effect struct {
 	Key     string
 	Time    time.Time
-	Start   int // of the process that did it, counted from 1; 0: the scenario or a client
-	Crashes int // crashes before it
+	Start   int  // of the process that did it, counted from 1; 0: the scenario or a client
+	Crashes int  // crashes before its process did it
+	Late    bool // its process had died when it came to pass: a zombie
 }
 
 // World is the outside of s.
@@ -36,17 +37,25 @@ func (w *World) Do(key string, fn func()) {
 	e := Effect{Key: key, Time: w.s.m.Now(), Crashes: w.s.crashes}
 	if p != nil {
 		e.Start = p.Number()
+		w.s.haunts(p, atLateDone, key, func() {
+			e.Time, e.Late = w.s.m.Now(), true
+			w.note(e, fn)
+		})
 	}
+	w.note(e, fn)
+	if p != nil {
+		p.At(seam.Point{Name: "effect/after", Object: key})
+	}
+}
+
+func (w *World) note(e Effect, fn func()) {
 	w.log = append(w.log, e)
 	if w.counts == nil {
 		w.counts = make(map[string]int)
 	}
-	w.counts[key]++
+	w.counts[e.Key]++
 	if fn != nil {
 		fn()
-	}
-	if p != nil {
-		p.At(seam.Point{Name: "effect/after", Object: key})
 	}
 }
 

@@ -5,10 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -93,7 +95,7 @@ func entryOf(o storage.Object, row *alarm.Row) alarm.Entry {
 // fire takes alarms that are due from the scheduler.
 func (h *Host) fire(due []alarm.Entry) {
 	var many []alarm.Entry
-	for _, e := range due {
+	for _, e := range h.delivered(due) {
 		switch {
 		case h.hosted[e.Class] == nil:
 			h.alarms.Done(e) // it stays stored, and fires when its class is back (J12)
@@ -107,6 +109,24 @@ func (h *Host) fire(due []alarm.Entry) {
 		h.fly(many, func() {})
 	}
 }
+
+// delivered is what is due, with what a simulation delivers twice.
+func (h *Host) delivered(due []alarm.Entry) []alarm.Entry {
+	if h.seams.Probe == nil {
+		return due
+	}
+	out := due
+	for _, e := range due {
+		if h.seams.Fault(seam.FaultAlarmTwice, e.Class+"/"+e.Name) {
+			out = append(slices.Clip(out), e)
+		}
+	}
+	return out
+}
+
+// RecheckAlarms looks at the clock now and fires the alarms that are due, also if
+// a timer was lost or is late. A scrubber does this at each walk.
+func (h *Host) RecheckAlarms() { h.alarms.Recheck() }
 
 // flySuspect runs the handler of one suspect when no other suspect's runs.
 func (h *Host) flySuspect(e alarm.Entry) {

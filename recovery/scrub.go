@@ -39,7 +39,7 @@ type ScrubOptions struct {
 	// Classes are those to walk. Nil means all that the store has.
 	Classes []string
 	// Repair wakes what seems to need it: the check of the wake-up arms what is
-	// an orphan, and recovers what is lost.
+	// an orphan, and recovers what is lost. Alarms whose timer did not ring fire.
 	Repair bool
 	// Pause is the wait after each 100 objects, so that the walk costs the
 	// load little. Zero means 10 ms.
@@ -58,6 +58,9 @@ func Scrub(ctx context.Context, h *object.Host, o ScrubOptions) (Scrubbed, error
 	s := scrubber{host: h, store: h.Store(), options: o}
 	if s.options.Pause == 0 {
 		s.options.Pause = 10 * time.Millisecond
+	}
+	if o.Repair {
+		h.RecheckAlarms()
 	}
 	classes := o.Classes
 	if classes == nil {

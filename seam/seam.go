@@ -52,6 +52,20 @@ type Probe interface {
 	At(p Point)
 }
 
+// Faulty is a Probe that makes things go wrong on purpose.
+type Faulty interface {
+	Probe
+	// Fault reports whether the fault of that name is to happen now.
+	Fault(p Point) bool
+}
+
+// Faults that a simulation may choose: no machine does this by itself, but a
+// host is to live with it.
+const (
+	FaultTimerLost  = "alarm/lost"  // a timer of the alarm scheduler rings in vain
+	FaultAlarmTwice = "alarm/twice" // an alarm that is due is delivered twice
+)
+
 // Point is a place in the life of a host where a crash can matter.
 type Point struct {
 	Name   string // such as "commit/before"; constant for each place in the code
@@ -90,6 +104,12 @@ func (s *Seams) At(name, object string) {
 	if s.Probe != nil {
 		s.Probe.At(Point{Name: name, Object: object})
 	}
+}
+
+// Fault reports whether a fault is to happen now; without a simulation, never.
+func (s *Seams) Fault(name, object string) bool {
+	f, ok := s.Probe.(Faulty)
+	return ok && f.Fault(Point{Name: name, Object: object})
 }
 
 // Sleep waits until d has passed on the clock or ctx ends, and then returns

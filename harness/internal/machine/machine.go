@@ -29,6 +29,10 @@ type Config struct {
 	// OnDeath is told of a process at the moment of its death, before any of its
 	// tasks is unwound.
 	OnDeath func(p *Process)
+	// OnTimer is asked by how much a timer of a process that is due is late.
+	OnTimer func(p *Process) time.Duration
+	// OnFault decides whether a fault that the code under test offers strikes.
+	OnFault func(p *Process, at seam.Point) bool
 }
 
 // Machine is a simulated computer. It is for one goroutine, the driver, and for
@@ -36,6 +40,8 @@ type Config struct {
 type Machine struct {
 	cfg     Config
 	now     time.Time
+	skew    time.Duration // of the wall clock that processes see
+	dying   *Process      // died last
 	timers  timerHeap
 	seq     uint64 // orders timers of one instant
 	rand    *rand.PCG
@@ -56,6 +62,12 @@ func New(cfg Config) *Machine {
 
 // Now is the virtual time.
 func (m *Machine) Now() time.Time { return m.now }
+
+// Skew moves the wall clock that processes see by d. Timers run on.
+func (m *Machine) Skew(d time.Duration) { m.skew += d }
+
+// Skewed is how far the wall clock of processes is ahead of Now.
+func (m *Machine) Skewed() time.Duration { return m.skew }
 
 // Uint64 returns the next number of the machine's own randomness.
 func (m *Machine) Uint64() uint64 { return m.rand.Uint64() }
@@ -111,9 +123,8 @@ func (m *Machine) step() (ran, died bool) {
 		return false, false
 	}
 	t := m.pick()
-	p := t.proc
 	m.run(t)
-	if p != nil && p.dead && !p.unwound {
+	if p := m.dying; p != nil && !p.unwound {
 		m.unwind(p)
 		return true, true
 	}
@@ -169,7 +180,7 @@ func (m *Machine) fail(err error) {
 // Close ends every task, whether its process lives or not, and lets the crew
 // go on to the next machine. The machine must not be used afterwards.
 func (m *Machine) Close() {
-	m.cfg.OnPoint, m.cfg.OnDeath, m.current = nil, nil, nil
+	m.cfg.OnPoint, m.cfg.OnDeath, m.cfg.OnTimer, m.cfg.OnFault, m.current = nil, nil, nil, nil, nil
 	for len(m.ready)+len(m.parked) > 0 {
 		all := slices.Concat(m.ready, m.parked)
 		m.ready, m.parked = nil, nil

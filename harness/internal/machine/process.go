@@ -25,7 +25,7 @@ type Process struct {
 var (
 	_ seam.Clock    = (*Process)(nil)
 	_ seam.Executor = (*Process)(nil)
-	_ seam.Probe    = (*Process)(nil)
+	_ seam.Faulty   = (*Process)(nil)
 )
 
 // Start returns a new process, the n-th of its machine.
@@ -58,6 +58,7 @@ func (p *Process) Kill() {
 
 func (p *Process) die() {
 	p.dead = true
+	p.m.dying = p
 	if p.m.cfg.OnDeath != nil {
 		p.m.cfg.OnDeath(p)
 	}
@@ -134,6 +135,12 @@ func (p *Process) At(at seam.Point) {
 	p.maybePause(t)
 }
 
+// Fault implements seam.Faulty.
+func (p *Process) Fault(at seam.Point) bool {
+	p.Live()
+	return p.m.cfg.OnFault != nil && p.m.cfg.OnFault(p, at)
+}
+
 // maybePause lets another task go first, one time in four, unless the schedule
 // is first come, first served.
 func (p *Process) maybePause(t *task) {
@@ -153,7 +160,7 @@ func (p *Process) Uint64() uint64 {
 // Now implements seam.Clock.
 func (p *Process) Now() time.Time {
 	p.Live()
-	return p.m.now
+	return p.m.now.Add(p.m.skew)
 }
 
 // AfterFunc implements seam.Clock.

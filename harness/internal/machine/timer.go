@@ -14,6 +14,7 @@ type timer struct {
 	seq   uint64
 	f     func()
 	index int
+	late  bool // it has been made late
 }
 
 // after adds a timer. Its time is never in the past.
@@ -40,8 +41,25 @@ func (t *timer) Stop() bool {
 func (m *Machine) fire() {
 	for len(m.timers) > 0 && !m.timers[0].at.After(m.now) {
 		t := heap.Pop(&m.timers).(*timer)
+		if m.lags(t) {
+			continue
+		}
 		m.ready = append(m.ready, &task{name: "timer", proc: t.proc, f: t.f})
 	}
+}
+
+// lags puts a timer that is due back, once, if it is to be late.
+func (m *Machine) lags(t *timer) bool {
+	if t.proc == nil || t.late || m.cfg.OnTimer == nil {
+		return false
+	}
+	by := m.cfg.OnTimer(t.proc)
+	if by <= 0 {
+		return false
+	}
+	t.late, t.at = true, m.now.Add(by)
+	heap.Push(&m.timers, t)
+	return true
 }
 
 // timerHeap orders timers by time, then by when they were set.

@@ -1,0 +1,100 @@
+package harness
+
+import (
+	"slices"
+	"strings"
+)
+
+// candidate is a plan that could be run.
+type candidate struct {
+	plan  plan
+	fault bool   // its last event is a fault, not a crash
+	at    string // where its last event is
+	index int    // hits before its last event, in the run that it branches from
+	name  string // of the kind of place of its last event
+}
+
+// branches are the plans that follow from one, whose run came to out: they crash
+// once more, or meet a fault, at any later place. What follows a fault are
+// crashes only.
+func (e *explorer) branches(from candidate, out outcome) []candidate {
+	first := from.index
+	if from.at != "" && !from.fault {
+		first++
+	}
+	var all []candidate
+	for i := first; i < len(out.hits); i++ {
+		h := out.hits[i]
+		for _, keep := range e.survivors(h) {
+			p := from.plan
+			p.crashes = append(slices.Clone(p.crashes), crash{h.String(), keep})
+			all = append(all, candidate{p, false, h.String(), i, h.Name})
+		}
+	}
+	if from.fault {
+		return all
+	}
+	for _, c := range out.chances {
+		if c.before < first {
+			continue
+		}
+		for _, f := range c.variants(e.cfg.seed) {
+			p := from.plan
+			p.faults = append(slices.Clone(p.faults), f)
+			all = append(all, candidate{p, true, f.at, c.before, string(c.kind) + " " + c.at.Name})
+		}
+	}
+	return all
+}
+
+// survivors are the numbers of unsynced commits that a crash at h may leave:
+// none and all where durability is decided, one chosen by the seed elsewhere.
+func (e *explorer) survivors(h hit) []int {
+	switch {
+	case h.unsynced == 0:
+		return []int{0}
+	case strings.HasPrefix(h.Name, "commit/"), strings.HasPrefix(h.Name, "sync/"), strings.HasPrefix(h.Name, "ack/"):
+		return []int{0, h.unsynced}
+	}
+	return []int{int(hash(e.cfg.seed, h.String()) % uint64(h.unsynced+1))}
+}
+
+func hash(seed uint64, text string) uint64 {
+	h := seed ^ 14695981039346656037
+	for _, c := range []byte(text) {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h ^ h>>32
+}
+
+// choose takes at most n of the candidates: as many of each name of a point as
+// of every other, as far as there are, evenly spread over the run.
+func choose(all []candidate, n int) []candidate {
+	if len(all) <= n {
+		return all
+	}
+	groups := make(map[string][]candidate)
+	for _, c := range all {
+		groups[c.name] = append(groups[c.name], c)
+	}
+	names := make([]string, 0, len(groups))
+	for name := range groups {
+		names = append(names, name)
+	}
+	// The smallest groups first, so that what they leave goes to the others.
+	slices.SortFunc(names, func(a, b string) int {
+		if d := len(groups[a]) - len(groups[b]); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	var out []candidate
+	for i, name := range names {
+		group := groups[name]
+		take := min(max(n-len(out), 0)/(len(names)-i), len(group))
+		for j := range take {
+			out = append(out, group[j*len(group)/take])
+		}
+	}
+	return out
+}

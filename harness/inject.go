@@ -1,0 +1,144 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/harness/internal/machine"
+	"github.com/holdfast-dev/holdfast/seam"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// exitWithin is how long a process lives on after its store has failed: what a
+// program needs to notice Host.Done and to exit.
+const exitWithin = time.Second
+
+// delay is what a point meets when it is late: a step that takes longer, or a
+// clock that jumps.
+func (s *Sim) delay(p *machine.Process, at place) {
+	if !lateAt(at.Name) {
+		return
+	}
+	if f, ok := s.strikesAt(clockJump, at); ok {
+		s.m.Skew(f.by)
+	}
+	if f, ok := s.strikesAt(slow, at); ok {
+		s.sleepIn(p, f.by)
+	}
+}
+
+// sleepIn lets the running task of p wait for d.
+func (s *Sim) sleepIn(p *machine.Process, d time.Duration) {
+	done := make(chan struct{})
+	s.m.AfterFunc(d, func() { close(done) })
+	_ = p.Wait(context.Background(), done)
+}
+
+// onTimer is by how much a timer that is due is late.
+func (s *Sim) onTimer(*machine.Process) time.Duration {
+	f, _ := s.strikes(slow, atTimer, "")
+	return f.by
+}
+
+// onFault decides the faults that the code under test offers by itself.
+func (s *Sim) onFault(_ *machine.Process, at seam.Point) bool {
+	kind := dupAlarm
+	if at.Name == seam.FaultTimerLost {
+		kind = dropWake
+	}
+	_, ok := s.strikes(kind, at.Name, at.Object)
+	return ok
+}
+
+// broken is a store that has failed on purpose.
+type broken struct {
+	p    *machine.Process
+	keep int // commits that survive the exit of p
+	err  error
+}
+
+// breaks makes the store of p fail, if a fault says so: nothing that p writes is
+// taken from then on, and p is ended.
+func (s *Sim) breaks(p *machine.Process, at string) error {
+	if s.broken != nil && s.broken.p == p {
+		return s.broken.err
+	}
+	f, ok := s.strikes(failCommit, at, "")
+	if !ok {
+		return nil
+	}
+	s.broken = &broken{p, f.keep, fmt.Errorf("%w at %s", errDisk, at)}
+	s.m.AfterFunc(exitWithin, func() { s.exit(p) })
+	return s.broken.err
+}
+
+// failed reports whether the store of p has failed on purpose.
+func (s *Sim) failed(p *machine.Process) bool { return s.broken != nil && s.broken.p == p }
+
+// exit ends a process whose store has failed.
+func (s *Sim) exit(p *machine.Process) {
+	if p.Dead() {
+		return
+	}
+	if s.host != nil && s.host.Err() == nil {
+		s.fail(promiseO13, "the host goes on %v after its store has failed", exitWithin)
+	}
+	s.end(p)
+}
+
+// end kills a process whose store has failed.
+func (s *Sim) end(p *machine.Process) {
+	s.keep = s.broken.keep
+	p.Kill()
+}
+
+const promiseO13 = "O13: a storage error ends the host: no later call is acknowledged"
+
+// unanswered reports whether a call has met a store that has failed, so that its
+// client hears nothing before the process exits: the call may have happened or
+// not. A reply to a call that began after the failure is the host's fault.
+func (s *Sim) unanswered(p *machine.Process, object string, beganBroken bool, err error) bool {
+	if err == nil && beganBroken {
+		s.fail(promiseO13, "a call to %s was acknowledged after the store had failed", object)
+	}
+	return s.failed(p) && errors.Is(err, storage.ErrStorage)
+}
+
+// haunts reports whether what the running task of p is about to send arrives only
+// when the next process has begun. Then p dies, and it does not come back.
+func (s *Sim) haunts(p *machine.Process, at, object string, arrives func()) {
+	f, ok := s.strikes(zombie, at, object)
+	if !ok {
+		return
+	}
+	s.ghosts = append(s.ghosts, arrives)
+	s.keep = f.keep
+	p.Kill()
+}
+
+// arrive delivers what dead processes have sent.
+func (s *Sim) arrive() {
+	for _, arrives := range s.ghosts {
+		s.m.Spawn("sent by a dead process", arrives)
+	}
+	s.ghosts = nil
+}
+
+// calm takes back what faults have left, when the scenario has ended, and returns
+// how much longer it may take to settle.
+func (s *Sim) calm() time.Duration {
+	s.m.Skew(-s.m.Skewed())
+	if s.down || s.proc == nil {
+		s.arrive()
+	}
+	var longer time.Duration
+	for _, f := range s.plan.faults {
+		longer += f.by.Abs()
+	}
+	if s.struck[dropWake] > 0 && s.alive() && s.host != nil {
+		s.proc.Go("scrubber", s.host.RecheckAlarms)
+	}
+	return longer
+}

@@ -1,0 +1,142 @@
+package harness
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// chooser chooses the crashes and faults of a run as it goes, where no plan does.
+type chooser interface {
+	// crash counts a point, and reports whether the process dies there.
+	crash() (crash, bool)
+	// allow is told which faults may strike from now on.
+	allow(p Plan)
+	// fault counts a chance of the kind, and reports whether one strikes there.
+	fault(kind faultKind) (fault, bool)
+}
+
+// drawn is a chooser that rapid feeds. All is drawn before it is needed, as
+// distances, so that what does not matter shrinks away.
+type drawn struct {
+	rt      *rapid.T
+	crashes []drawnCrash
+	faults  []drawnFault
+}
+
+type drawnCrash struct {
+	gap int // points passed before it
+	crash
+}
+
+type drawnFault struct {
+	gap int // chances of its kind passed before it
+	fault
+}
+
+const (
+	drawnCrashes = 3   // at most in a run
+	drawnPoints  = 300 // at most between two crashes
+	drawnKeeps   = 8   // commits that survive a crash, at most
+	drawnFaults  = 4   // at most in a run
+	drawnChances = 40  // at most before a fault
+)
+
+func newDrawn(rt *rapid.T) *drawn {
+	d := &drawn{rt: rt}
+	for range rapid.IntRange(0, drawnCrashes).Draw(rt, "crashes") {
+		gap := rapid.IntRange(0, drawnPoints).Draw(rt, "after points")
+		keep := rapid.IntRange(0, drawnKeeps).Draw(rt, "keep")
+		d.crashes = append(d.crashes, drawnCrash{gap, crash{keep: keep}})
+	}
+	return d
+}
+
+func (d *drawn) crash() (crash, bool) {
+	if len(d.crashes) == 0 {
+		return crash{}, false
+	}
+	c := &d.crashes[0]
+	if c.gap > 0 {
+		c.gap--
+		return crash{}, false
+	}
+	d.crashes = d.crashes[1:]
+	return c.crash, true
+}
+
+func (d *drawn) allow(p Plan) {
+	d.faults = nil
+	var kinds []faultKind
+	for _, k := range faultKinds {
+		if p.most(k) > 0 {
+			kinds = append(kinds, k)
+		}
+	}
+	if len(kinds) == 0 {
+		return
+	}
+	for range rapid.IntRange(0, drawnFaults).Draw(d.rt, "faults") {
+		kind := rapid.SampledFrom(kinds).Draw(d.rt, "fault")
+		f := drawnFault{rapid.IntRange(0, drawnChances).Draw(d.rt, "after chances"), fault{kind: kind}}
+		switch kind {
+		case slow:
+			f.by = time.Duration(rapid.Int64Range(1, int64(p.Slow)).Draw(d.rt, "late by"))
+		case clockJump:
+			f.by = time.Duration(rapid.Int64Range(-int64(p.ClockJump), int64(p.ClockJump)).Draw(d.rt, "jump by"))
+		default:
+			f.keep = rapid.IntRange(0, drawnKeeps).Draw(d.rt, "keep")
+		}
+		d.faults = append(d.faults, f)
+	}
+}
+
+func (d *drawn) fault(kind faultKind) (fault, bool) {
+	for i := range d.faults {
+		f := &d.faults[i]
+		if f.kind != kind {
+			continue
+		}
+		if f.gap > 0 {
+			f.gap--
+			return fault{}, false
+		}
+		struck := f.fault
+		d.faults = append(d.faults[:i], d.faults[i+1:]...)
+		return struck, true
+	}
+	return fault{}, false
+}
+
+// seeded is a chooser for a run without crashes: of eight chances it takes about
+// one. Its randomness is its own, so that a plan that names what it chose makes
+// the same run.
+type seeded struct {
+	dice *rand.Rand
+	plan Plan
+}
+
+func newSeeded(seed uint64) *seeded {
+	return &seeded{dice: rand.New(rand.NewPCG(seed, 0x6a09e667f3bcc908))}
+}
+
+func (*seeded) crash() (crash, bool) { return crash{}, false }
+
+func (c *seeded) allow(p Plan) { c.plan = p }
+
+func (c *seeded) fault(kind faultKind) (fault, bool) {
+	if c.dice.Uint64()&7 != 0 {
+		return fault{}, false
+	}
+	f := fault{kind: kind}
+	if most := int64(c.plan.longest(kind)); most > 0 {
+		f.by = time.Duration(1 + c.dice.Int64N(most))
+		if kind == clockJump && c.dice.Uint64()&1 == 0 {
+			f.by = -f.by
+		}
+		return f, true
+	}
+	f.keep = int(c.dice.Uint64() % (drawnKeeps + 1))
+	return f, true
+}

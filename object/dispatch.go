@@ -220,6 +220,7 @@ func (h *Host) announce(entries []alarm.Entry) (n uint64, err error) {
 	b.SetMeta(flightName(h.Epoch(), n), encodeFlight(entries))
 	t, err := h.store.Commit(&b)
 	if err != nil {
+		f.over(ended...) // their rows are still there
 		return 0, err
 	}
 	return n, h.store.WaitDurable(t)
@@ -284,11 +285,11 @@ func (h *Host) landed(e alarm.Entry, f *firing, r *Request, cause error, done fu
 	h.alarms.Done(e)
 }
 
-// over notes that every handler of a flight has ended.
-func (f *flights) over(n uint64) {
+// over notes that every handler of some flights has ended.
+func (f *flights) over(n ...uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ended = append(f.ended, n)
+	f.ended = append(f.ended, n...)
 }
 
 func (f *flights) isSuspect(id storage.ID) bool {

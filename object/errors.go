@@ -51,6 +51,9 @@ var ErrNoSpace = storage.ErrNoSpace
 // Retryable reports whether the call that returned err left nothing behind and
 // may be sent again as it is, now or a little later.
 func Retryable(err error) bool {
+	if errors.Is(err, ErrUnknown) {
+		return false // whatever ended the caller's context, which it wraps too
+	}
 	for _, e := range []error{ErrOverloaded, ErrConstructor, ErrReset, ErrDeadlock, ErrNoSpace} {
 		if errors.Is(err, e) {
 			return true

@@ -444,3 +444,40 @@ func TestLookingWhileShuttingDown(t *testing.T) {
 		wg.Wait()
 	}
 }
+
+// A work that calls another object, and whose own activation ends meanwhile, does
+// not know what has become of the call, whatever it was that ended the activation.
+// Proves O12.
+func TestCallCutOffByAResetIsNotRetryable(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		defer f.close()
+		called, finish, got := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		f.must("a", func(th *thing, ctx context.Context) (any, error) {
+			return nil, th.st.Go(ctx, "call", func(ctx context.Context) {
+				_, err := f.do.Call(ctx, th.st, "b", func(th *thing, ctx context.Context) (any, error) {
+					close(called)
+					<-finish
+					return put("k", "v")(th, ctx)
+				})
+				got <- err
+			})
+		})
+		<-called
+		full := func(th *thing, ctx context.Context) (any, error) {
+			_, err := put("k", "v")(th, ctx)
+			return nil, errors.Join(err, object.ErrNoSpace)
+		}
+		if _, err := f.call("a", full); !errors.Is(err, object.ErrNoSpace) {
+			t.Fatal(err)
+		}
+		if err := <-got; !errors.Is(err, object.ErrUnknown) || object.Retryable(err) {
+			t.Errorf("the call ended with %v, retryable %t", err, object.Retryable(err))
+		}
+		close(finish)
+		synctest.Wait()
+		if f.stored("b", "k") != "v" {
+			t.Error("the call did not commit")
+		}
+	})
+}

@@ -81,6 +81,9 @@ func (h *Host) closeStore() error {
 	if err == nil {
 		_, err = h.store.Commit(&b)
 	}
+	if errors.Is(err, ErrNoSpace) {
+		err = nil // the next open drops these rows, and after an end in order they count for nothing
+	}
 	return errors.Join(err, h.store.Close())
 }
 

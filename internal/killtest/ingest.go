@@ -5,16 +5,67 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
+
+// ingest builds the example, counts the source, and plays rounds until there were
+// enough kills. A round begins with a new store and ends with a run that nobody
+// kills.
+func ingest(ctx context.Context, o options, tell io.Writer) (f figures, err error) {
+	if o.each == 0 {
+		o.each = 8
+	}
+	dir, err := os.MkdirTemp("", "killtest-")
+	if err != nil {
+		return f, err
+	}
+	t := &test{o: o, tell: tell, dir: dir, program: filepath.Join(dir, "ingest"), rand: rand.New(rand.NewPCG(o.seed, 0))}
+	if t.o.src, err = source(ctx, o.src); err != nil {
+		return f, err
+	}
+	if err := build(ctx, t.program); err != nil {
+		return f, err
+	}
+	if t.want, err = count(ctx, t.o.src); err != nil {
+		return f, err
+	}
+	fmt.Fprintf(tell, "find and wc: %v in %s\n", t.want, t.o.src)
+	err = t.play(ctx)
+	f.Kill9, f.Stores, f.Recovered = t.kills, t.rounds, t.recovered
+	if err != nil {
+		return f, fmt.Errorf("%w\nthe store is kept in %s", err, dir)
+	}
+	return f, os.RemoveAll(dir)
+}
+
+func source(ctx context.Context, dir string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	return filepath.Join(strings.TrimSpace(string(root)), "src"), err
+}
+
+// build builds the example of the module that this program belongs to.
+func build(ctx context.Context, program string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/holdfast-dev/holdfast/examples/ingest")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("build ingest (run this inside the repository): %w", err)
+	}
+	return nil
+}
 
 // test is the rounds and what they came to.
 type test struct {
 	o       options
+	tell    io.Writer
 	dir     string // for the program and the stores
 	program string
 	rand    *rand.Rand
@@ -36,13 +87,13 @@ func (t *test) play(ctx context.Context) error {
 	if err := os.RemoveAll(t.store()); err != nil {
 		return err
 	}
-	fmt.Printf("without a kill: the same, in %s\n", t.full.Round(time.Millisecond))
-	for t.kills < t.o.kills {
+	fmt.Fprintf(t.tell, "without a kill: the same, in %s\n", t.full.Round(time.Millisecond))
+	for t.kills < t.o.cycles {
 		if err := t.round(ctx); err != nil {
 			return fmt.Errorf("round %d, kill %d: %w", t.rounds, t.kills, err)
 		}
 	}
-	fmt.Printf("%d kills in %d rounds: all totals the same; %d executions were cut off and done again\n", t.kills, t.rounds, t.recovered)
+	fmt.Fprintf(t.tell, "%d kills in %d rounds: all totals the same; %d executions were cut off and done again\n", t.kills, t.rounds, t.recovered)
 	return nil
 }
 
@@ -53,7 +104,7 @@ func (t *test) store() string { return filepath.Join(t.dir, fmt.Sprintf("store-%
 func (t *test) round(ctx context.Context) error {
 	t.rounds++
 	store, kills := t.store(), 0
-	for kills < t.o.each && t.kills < t.o.kills {
+	for kills < t.o.each && t.kills < t.o.cycles {
 		killed, err := t.kill(ctx, store, t.instant())
 		if err != nil {
 			return err
@@ -76,7 +127,7 @@ func (t *test) round(ctx context.Context) error {
 		return fmt.Errorf("second run on a finished store: %d executions more", again.Executions-r.Executions)
 	}
 	t.recovered += r.Recovered
-	fmt.Printf("round %d: %d kills, then %v; %d executions, %d cut off\n", t.rounds, kills, r.totals, r.Executions, r.Recovered)
+	fmt.Fprintf(t.tell, "round %d: %d kills, then %v; %d executions, %d cut off\n", t.rounds, kills, r.totals, r.Executions, r.Recovered)
 	return os.RemoveAll(store)
 }
 

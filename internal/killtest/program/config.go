@@ -1,0 +1,43 @@
+// Package program is a small program on Holdfast that the parent process kills:
+// counters, timers with alarms, continuous jobs, debounce jobs and a worker pool,
+// under many callers at once. It writes what it is told, and what its works do, as
+// lines of package judge to its standard output.
+package program
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/killtest/judge"
+)
+
+// Config is what the parent tells one life of the program, as JSON on its standard
+// input.
+type Config struct {
+	Dir     string
+	Seed    uint64
+	FirstOp uint64       // number of the first call
+	Repeat  []judge.Line // calls of earlier lives to make again
+	// Finish makes a life without new work that runs until nothing is left to do.
+	Finish bool
+	// FullAfter, if not zero, is when the disk seems to become full, and FullFor
+	// for how long; zero is for ever.
+	FullAfter, FullFor time.Duration
+	// LimitAfter is when no file may become longer than LimitBytes any more, if
+	// that is not zero.
+	LimitAfter time.Duration
+	LimitBytes uint64
+}
+
+// Exit codes of the program.
+const (
+	ExitOK       = 0 // shut down in order, after SIGTERM or when nothing was left to do
+	ExitFailed   = 3 // the store has failed, or could not be opened
+	ExitShutdown = 4 // the end was not in order
+)
+
+// ReadConfig reads what the parent wrote.
+func ReadConfig(r io.Reader) (c Config, err error) {
+	return c, json.NewDecoder(r).Decode(&c)
+}

@@ -14,6 +14,10 @@ import (
 const cronSyntax = cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow |
 	cron.Descriptor | cron.DowNth | cron.DowLast | cron.DomL | cron.DomW
 
+// longestGapYears is how far apart two days can be that an expression names: a 29th
+// of February on a certain day of the week, around a year such as 2100 that has none.
+const longestGapYears = 40
+
 // cronTable is a parsed expression in its time zone.
 type cronTable struct {
 	spec  string
@@ -47,7 +51,7 @@ func parseCron(expr, zone string) (*cron.SpecSchedule, error) {
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := parser.Parse(expr)
+	parsed, err := parser.WithMaxSearchYears(longestGapYears).Parse(expr)
 	if err != nil {
 		return nil, err
 	}

@@ -197,3 +197,22 @@ func TestCronAcrossDST(t *testing.T) {
 		}
 	}
 }
+
+// Proves C2: an expression whose days are many years apart has a next one. There are
+// eight years between the leap days around 2100, and forty if the day of the week
+// must fit too.
+func TestCronOfLeapDays(t *testing.T) {
+	for expr, gap := range map[string][2]string{
+		"0 0 0 29 2 *":   {"2096-02-29", "2104-02-29"},
+		"0 0 0 29 2 MON": {"2072-02-29", "2112-02-29"},
+	} {
+		from, err := time.Parse(time.DateOnly, gap[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := Cron(expr, "").Next(Cursor{Last: from}).Format(time.DateOnly)
+		if next != gap[1] {
+			t.Errorf("%q after %s: %s, want %s", expr, gap[0], next, gap[1])
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// crashed are the packages whose tests crash stories. Such a test has Crash in
+// its name, or draws its story and begins with TestRandom. Most of them have a
+// sub-test for each of a map, Pebble and random schedules (internal/crashes).
+var crashed = []string{
+	"jobs/workerpool", "examples/ingest", "jobs/debounce", "jobs/continuous", "object", "jobs", "examples/crashtest",
+}
+
+const crashTests = "Crash|^TestRandom"
+
+// scenarios crashes every story at every point, on both stores.
+func scenarios(ctx context.Context, s *suite) error {
+	return each(crashed, func(dir string) error {
+		return s.job(ctx, "scenarios", dir, 1, func(ctx context.Context) error {
+			lines, _, err := s.test(ctx, testRun{dir: dir, run: crashTests, skip: skipping("random"), crashtest: "depth=1,budget=1000000"})
+			for _, st := range stories(lines) {
+				s.add("scenarios", 1)
+				s.add("points", float64(st.points))
+				s.add("points_covered", float64(st.covered))
+			}
+			return err
+		})
+	})
+}
+
+// story is a scenario that was crashed at every point on both stores.
+type story struct {
+	test            string
+	points, covered int
+}
+
+// stories are those of a test run. The sub-tests of a test are runs of one story,
+// of which the longest counts; a point counts as covered if it is on both stores.
+func stories(lines []line) []story {
+	type run struct{ points, covered int }
+	runs := map[string]map[string]run{} // by test, by store
+	var names []string
+	for _, l := range lines {
+		if l.Kind != "exhaust" {
+			continue
+		}
+		test := l.Test
+		if i := strings.LastIndex(test, "/"); i >= 0 {
+			test = test[:i]
+		}
+		if runs[test] == nil {
+			runs[test] = map[string]run{}
+			names = append(names, test)
+		}
+		if was := runs[test][l.Store]; l.Points > was.points {
+			runs[test][l.Store] = run{l.Points, int(float64(l.Points) * l.Covered)}
+		}
+	}
+	slices.Sort(names)
+	var out []story
+	for _, name := range names {
+		m, onMap := runs[name]["map"]
+		p, onPebble := runs[name]["pebble"]
+		if onMap && onPebble {
+			out = append(out, story{name, max(m.points, p.points), min(m.covered, p.covered)})
+		}
+	}
+	return out
+}
+
+// pairs crashes every story twice, at as many pairs of points as the floors need.
+// The sub-tests on Pebble are the same stories again, so the others run on both.
+func pairs(ctx context.Context, s *suite) error {
+	budgets := map[string]int{"map": 2500, "pebble": 450}
+	if s.soak {
+		budgets = map[string]int{"map": 1_000_000, "pebble": 10_000}
+	}
+	return each([]string{"map", "pebble"}, func(store string) error {
+		return each(crashed, func(dir string) error {
+			return s.job(ctx, "pairs", dir+" on "+store, 1, func(ctx context.Context) error {
+				lines, _, err := s.test(ctx, testRun{
+					dir: dir, run: "Crash", skip: skipping("random", "pebble", "on_Pebble"),
+					crashtest: fmt.Sprintf("depth=2,budget=%d,store=%s", budgets[store], store),
+				})
+				for _, l := range lines {
+					s.add("pairs_"+store, float64(l.Pairs))
+				}
+				return err
+			})
+		})
+	})
+}
+
+// skipping is the pattern of the sub-tests of these names, which stand at the
+// second or the third level.
+func skipping(names ...string) string {
+	any := "^(" + strings.Join(names, "|") + ")$"
+	return "./" + any + "|././" + any
+}
+
+// checks is how many random schedules each test runs in a round.
+var checks = map[string]int{"map": 500, "pebble": 100}
+
+// random runs stories under random schedules, in rounds with a seed of their own,
+// until the floors are reached.
+func random(ctx context.Context, s *suite) error {
+	return each([]string{"map", "pebble"}, func(store string) error {
+		for round := 0; s.value("random_"+store) < s.floor("random_"+store); round++ {
+			if err := s.round(ctx, store, round); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// fill runs more rounds for as long as the budget lasts.
+func fill(ctx context.Context, s *suite) error {
+	const first = 1 << 20 // far from the rounds of random
+	for round := first; ; round++ {
+		began := time.Now()
+		err := each([]string{"map", "pebble"}, func(store string) error { return s.round(ctx, store, round) })
+		if err != nil {
+			return err
+		}
+		if took := time.Since(began); time.Since(s.began)+took > s.budget {
+			return nil
+		}
+	}
+}
+
+// round runs every story under some random schedules that the round chooses.
+func (s *suite) round(ctx context.Context, store string, round int) error {
+	n := checks[store]
+	if s.soak {
+		n *= 20
+	}
+	return each(crashed, func(dir string) error {
+		return s.job(ctx, "random", dir+" on "+store, 1, func(ctx context.Context) error {
+			lines, _, err := s.test(ctx, testRun{
+				dir: dir, run: crashTests, skip: skipping("map", "pebble"), crashtest: "store=" + store,
+				args: rapidFlags(n, s.seed+uint64(round)<<32),
+			})
+			for _, l := range lines {
+				s.add("random_"+store, float64(l.Random))
+			}
+			return err
+		})
+	})
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// screen shows what goes on: a line for each step that ended, and, on a terminal,
+// one below that says what runs; elsewhere that one is printed now and then.
+type screen struct {
+	out      io.Writer
+	terminal bool
+	began    time.Time
+
+	mu      sync.Mutex // guards what follows, and writing
+	running []string   // "step what"
+	last    time.Time  // of the latest line
+}
+
+// quiet is how long a log may go without a line.
+const quiet = 30 * time.Second
+
+func newScreen(out *os.File, began time.Time) *screen {
+	info, err := out.Stat()
+	return &screen{out: out, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0, began: began, last: began}
+}
+
+// start notes that a job of a step runs.
+func (s *screen) start(step, what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = append(s.running, step+" "+what)
+	s.show()
+}
+
+// stop notes that it has ended.
+func (s *screen) stop(step, what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.running, step+" "+what); i >= 0 {
+		s.running = slices.Delete(s.running, i, i+1)
+	}
+	s.show()
+}
+
+// end prints the line of a step.
+func (s *screen) end(step, told string, took time.Duration, err error) {
+	state := "done  "
+	if err != nil {
+		state = "FAILED"
+	}
+	s.line("%s  %-9s  %s (%s)", state, step, told, took.Round(time.Second/10))
+}
+
+// line prints a line with the time since the beginning.
+func (s *screen) line(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.print(fmt.Sprintf(format, args...))
+	s.show()
+}
+
+// show shows what runs. The caller holds mu.
+func (s *screen) show() {
+	text := "runs    " + strings.Join(s.running, ", ")
+	switch {
+	case s.terminal:
+		fmt.Fprintf(s.out, "\r\x1b[K%s  %.100s", s.clock(), text)
+	case time.Since(s.last) > quiet && len(s.running) > 0:
+		s.print(text)
+	}
+}
+
+// print prints a whole line. The caller holds mu.
+func (s *screen) print(text string) {
+	if s.terminal {
+		fmt.Fprint(s.out, "\r\x1b[K")
+	}
+	s.last = time.Now()
+	fmt.Fprintf(s.out, "%s  %s\n", s.clock(), text)
+}
+
+// clear takes the last line away.
+func (s *screen) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.terminal {
+		fmt.Fprint(s.out, "\r\x1b[K")
+	}
+	s.running = nil
+}
+
+// clock is the time since the beginning, in minutes and seconds.
+func (s *screen) clock() string {
+	d := int(time.Since(s.began).Seconds())
+	return fmt.Sprintf("%3d:%02d", d/60, d%60)
+}

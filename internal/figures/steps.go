@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// steps are all steps, the long ones first, so that the cores are busy to the end.
+var steps = []step{
+	{"mutants", "puts bugs into the library and sees the tests find them", mutants},
+	{"files", "cuts the power, fails operations and flips bits under the store", files},
+	{"scenarios", "crashes every story at every point, on both stores", scenarios},
+	{"pairs", "crashes every story twice", pairs},
+	{"race", "runs random schedules and real goroutines under the race detector", race},
+	{"random", "crashes stories at random, as long as the budget lasts", random},
+}
+
+// raced are the packages whose random schedules run under the race detector.
+var raced = []string{"object", "jobs/continuous", "jobs/debounce", "jobs/workerpool"}
+
+// race runs random schedules under the race detector until the floor is reached.
+func race(ctx context.Context, s *suite) error {
+	n := 120
+	if s.soak {
+		n *= 20
+	}
+	for round := 0; s.value("race_schedules") < s.floor("race_schedules"); round++ {
+		err := each(raced, func(dir string) error {
+			return s.job(ctx, "race", dir, 1, func(ctx context.Context) error {
+				lines, _, err := s.test(ctx, testRun{
+					dir: dir, run: crashTests, skip: skipping("map", "pebble"), race: true,
+					args: rapidFlags(n, s.seed+uint64(round)<<32),
+				})
+				for _, l := range lines {
+					s.add("race_schedules", float64(l.Random))
+				}
+				return err
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rapidFlags are the flags of a run of so many random schedules.
+func rapidFlags(checks int, seed uint64) []string {
+	return []string{fmt.Sprintf("-rapid.checks=%d", checks), fmt.Sprintf("-rapid.seed=%d", seed), "-rapid.nofailfile"}
+}

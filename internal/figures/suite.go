@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// suite is one run of the steps.
+type suite struct {
+	options
+	root   string // of the module
+	dir    string // for binaries and reports; removed at the end
+	commit string
+	began  time.Time
+	lanes  *lanes
+	screen *screen
+
+	mu        sync.Mutex // guards what follows
+	values    values
+	seconds   map[string]float64 // that lanes were held, by step
+	sometimes map[string]reached // by test
+	binaries  map[string]*binary
+	problems  []error
+}
+
+// reached is how many Sometimes of a test held at least once.
+type reached struct{ reached, total int }
+
+// step is a part of the suite that can be run alone.
+type step struct {
+	name  string
+	about string
+	run   func(ctx context.Context, s *suite) error
+}
+
+// job runs f on lanes of its own, and counts their time as the step's.
+func (s *suite) job(ctx context.Context, step, what string, width int, f func(ctx context.Context) error) error {
+	if err := s.lanes.take(ctx, width); err != nil {
+		return err
+	}
+	defer s.lanes.give(width)
+	began := time.Now()
+	s.screen.start(step, what)
+	err := f(ctx)
+	s.screen.stop(step, what)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seconds[step] += float64(width) * time.Since(began).Seconds()
+	return err
+}
+
+// each runs a job for every item, as many at a time as there are lanes, and
+// returns what failed.
+func each[T any](items []T, f func(T) error) error {
+	errs := make([]error, len(items))
+	var wait sync.WaitGroup
+	for i, item := range items {
+		wait.Go(func() { errs[i] = f(item) })
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// add adds to a figure.
+func (s *suite) add(name string, n float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.values[name] += n
+}
+
+// value is a figure so far.
+func (s *suite) value(name string) float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.values[name]
+}
+
+// floor is what a figure must reach in this run.
+func (s *suite) floor(name string) float64 {
+	for _, f := range table {
+		if f.name == name {
+			return f.floor(s.soak)
+		}
+	}
+	panic("no figure is called " + name)
+}
+
+// play runs the chosen steps, and then more random schedules until the budget is
+// used up.
+func (s *suite) play(ctx context.Context) {
+	_ = each(s.chosen(), func(st step) error {
+		began := time.Now()
+		err := st.run(ctx, s)
+		if err != nil && ctx.Err() == nil {
+			s.mu.Lock()
+			s.problems = append(s.problems, fmt.Errorf("%s: %w", st.name, err))
+			s.mu.Unlock()
+		}
+		s.screen.end(st.name, s.told(st.name), time.Since(began), err)
+		return nil
+	})
+	if ctx.Err() == nil && len(s.problems) == 0 && s.ran("random") {
+		if err := fill(ctx, s); err != nil && ctx.Err() == nil {
+			s.problems = append(s.problems, fmt.Errorf("random: %w", err))
+		}
+	}
+}
+
+// ran tells whether a step was chosen.
+func (s *suite) ran(name string) bool {
+	for _, st := range s.chosen() {
+		if st.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// chosen are the steps of this run.
+func (s *suite) chosen() []step {
+	if len(s.only) == 0 {
+		return steps
+	}
+	var out []step
+	for _, st := range steps {
+		for _, name := range s.only {
+			if st.name == name {
+				out = append(out, st)
+			}
+		}
+	}
+	return out
+}
+
+// told is what a step has gained, in a few words.
+func (s *suite) told(name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := ""
+	for _, f := range table {
+		if f.step != name {
+			continue
+		}
+		if text != "" {
+			text += ", "
+		}
+		text += f.name + " " + number(s.values[f.name])
+	}
+	return text
+}
+
+// report is what the run came to so far.
+func (s *suite) report() report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := report{commit: s.commit, date: s.began, seed: s.seed, seconds: time.Since(s.began).Seconds(), soak: s.soak, values: values{}}
+	for name, n := range s.values {
+		r.values[name] = n
+	}
+	for _, c := range s.sometimes {
+		r.values["sometimes_total"] += float64(c.total)
+		r.values["sometimes_reached"] += float64(c.reached)
+	}
+	for _, st := range s.chosen() {
+		r.steps = append(r.steps, stepTime{st.name, s.seconds[st.name]})
+	}
+	return r
+}
+
+// close removes what the run has built.
+func (s *suite) close() { _ = os.RemoveAll(s.dir) }

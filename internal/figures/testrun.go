@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// testRun is one run of the tests of a package.
+type testRun struct {
+	dir       string // of the package
+	run, skip string // patterns of -run and -skip
+	crashtest string // what HOLDFAST_CRASHTEST says, but for the report
+	args      []string
+	race      bool
+	logs      bool // what the tests log is wanted
+}
+
+// line is what the harness reports of a test: the fields of harness.Report that
+// are counted here.
+type line struct {
+	Test             string  `json:"test"`
+	Kind             string  `json:"kind"`
+	Store            string  `json:"store"`
+	Points           int     `json:"points"`
+	Pairs            int     `json:"pairs"`
+	Covered          float64 `json:"covered"`
+	Random           int     `json:"random"`
+	SometimesReached int     `json:"sometimes_reached"`
+	SometimesTotal   int     `json:"sometimes_total"`
+	VirtualSeconds   float64 `json:"virtual_seconds"`
+}
+
+// command is what repeats the run by hand.
+func (r testRun) command() string {
+	var b strings.Builder
+	if r.crashtest != "" {
+		fmt.Fprintf(&b, "HOLDFAST_CRASHTEST=%s ", r.crashtest)
+	}
+	b.WriteString("go test -count=1 ")
+	if r.race {
+		b.WriteString("-race ")
+	}
+	fmt.Fprintf(&b, "-run '%s' ", r.run)
+	if r.skip != "" {
+		fmt.Fprintf(&b, "-skip '%s' ", r.skip)
+	}
+	b.WriteString("./" + r.dir)
+	if len(r.args) > 0 {
+		b.WriteString(" " + strings.Join(r.args, " "))
+	}
+	return b.String()
+}
+
+// patience bounds one run of a test binary, which hangs if it takes longer.
+const patience = 3 * time.Hour
+
+// test runs tests on one core and returns what the harness reported, and what
+// they printed.
+func (s *suite) test(ctx context.Context, r testRun) (lines []line, out []byte, err error) {
+	flags := []string{"test", "-c"}
+	if r.race {
+		flags = append(flags, "-race")
+	}
+	path, err := s.compile(ctx, r.dir, flags...)
+	if err != nil {
+		return nil, nil, err
+	}
+	report, err := os.CreateTemp(s.dir, "report-")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer report.Close()
+	args := []string{"-test.parallel=1", "-test.timeout=" + patience.String(), "-test.run=" + r.run}
+	if r.logs {
+		args = append(args, "-test.v")
+	}
+	if r.skip != "" {
+		args = append(args, "-test.skip="+r.skip)
+	}
+	cmd := exec.CommandContext(ctx, path, append(args, r.args...)...)
+	cmd.Dir = filepath.Join(s.root, r.dir)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "HOLDFAST_CRASHTEST="+strings.TrimPrefix(r.crashtest+",report="+report.Name(), ","))
+	interruptible(cmd)
+	out, err = cmd.CombinedOutput()
+	lines, parseErr := parseLines(report)
+	if err != nil {
+		err = fmt.Errorf("%s: %w\n%s", r.command(), err, failing(out))
+	}
+	s.note(lines)
+	return lines, out, errors.Join(err, parseErr)
+}
+
+// interruptible lets a command end in order when its context does.
+func interruptible(cmd *exec.Cmd) {
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+}
+
+func parseLines(report *os.File) (lines []line, err error) {
+	d := json.NewDecoder(report)
+	for d.More() {
+		var l line
+		if err := d.Decode(&l); err != nil {
+			return lines, fmt.Errorf("report of the harness: %w", err)
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+// note counts what every run adds to.
+func (s *suite) note(lines []line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range lines {
+		s.values["simulated_years"] += l.VirtualSeconds / (365.25 * 24 * 3600)
+		was := s.sometimes[l.Test]
+		s.sometimes[l.Test] = reached{max(was.reached, l.SometimesReached), max(was.total, l.SometimesTotal)}
+	}
+}
+
+// shown is how many lines of a failed run are shown, at each end.
+const shown = 60
+
+// failing is what a run printed, without the middle of what fills screens.
+func failing(out []byte) string {
+	lines := strings.SplitAfter(strings.TrimSpace(string(out)), "\n")
+	if n := len(lines) - 2*shown; n > 0 {
+		lines = slices.Concat(lines[:shown], []string{fmt.Sprintf("... %d lines more ...\n", n)}, lines[shown+n:])
+	}
+	return strings.Join(lines, "")
+}

@@ -20,8 +20,8 @@ type binary struct {
 }
 
 // compile compiles the tests of a package, given by its directory, or the command
-// in it. Whoever asks first waits for the compiler, the others for it.
-func (s *suite) compile(ctx context.Context, dir string, flags ...string) (string, error) {
+// in it, once. Who asks meanwhile waits.
+func (s *suite) compile(ctx context.Context, step, dir string, flags ...string) (string, error) {
 	key := strings.Join(append([]string{dir}, flags...), " ")
 	s.mu.Lock()
 	b := s.binaries[key]
@@ -33,7 +33,7 @@ func (s *suite) compile(ctx context.Context, dir string, flags ...string) (strin
 	b.once.Do(func() {
 		cmd := exec.CommandContext(ctx, "go", append(append(flags, "-o", b.path), "./"+dir)...)
 		cmd.Dir = s.root
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := s.output(ctx, step, cmd); err != nil {
 			b.err = fmt.Errorf("go %s ./%s: %w\n%s", strings.Join(flags, " "), dir, err, out)
 		}
 	})

@@ -15,20 +15,23 @@ var crashed = []string{
 	"jobs/workerpool", "examples/ingest", "jobs/debounce", "jobs/continuous", "object", "jobs", "examples/crashtest",
 }
 
+// stores are what the stories run on.
+var stores = []string{"map", "pebble"}
+
 const crashTests = "Crash|^TestRandom"
 
 // scenarios crashes every story at every point, on both stores.
 func scenarios(ctx context.Context, s *suite) error {
 	return each(crashed, func(dir string) error {
-		return s.job(ctx, "scenarios", dir, 1, func(ctx context.Context) error {
-			lines, _, err := s.test(ctx, testRun{dir: dir, run: crashTests, skip: skipping("random"), crashtest: "depth=1,budget=1000000"})
-			for _, st := range stories(lines) {
-				s.add("scenarios", 1)
-				s.add("points", float64(st.points))
-				s.add("points_covered", float64(st.covered))
-			}
-			return err
+		lines, _, err := s.test(ctx, testRun{
+			step: "scenarios", dir: dir, run: crashTests, skip: skipping("random"), crashtest: "depth=1,budget=1000000",
 		})
+		for _, st := range stories(lines) {
+			s.add("scenarios", 1)
+			s.add("points", float64(st.points))
+			s.add("points_covered", float64(st.covered))
+		}
+		return err
 	})
 }
 
@@ -79,18 +82,16 @@ func pairs(ctx context.Context, s *suite) error {
 	if s.soak {
 		budgets = map[string]int{"map": 1_000_000, "pebble": 10_000}
 	}
-	return each([]string{"map", "pebble"}, func(store string) error {
+	return each(stores, func(store string) error {
 		return each(crashed, func(dir string) error {
-			return s.job(ctx, "pairs", dir+" on "+store, 1, func(ctx context.Context) error {
-				lines, _, err := s.test(ctx, testRun{
-					dir: dir, run: "Crash", skip: skipping("random", "pebble", "on_Pebble"),
-					crashtest: fmt.Sprintf("depth=2,budget=%d,store=%s", budgets[store], store),
-				})
-				for _, l := range lines {
-					s.add("pairs_"+store, float64(l.Pairs))
-				}
-				return err
+			lines, _, err := s.test(ctx, testRun{
+				step: "pairs", dir: dir, run: "Crash", skip: skipping("random", "pebble", "on_Pebble"),
+				crashtest: fmt.Sprintf("depth=2,budget=%d,store=%s", budgets[store], store),
 			})
+			for _, l := range lines {
+				s.add("pairs_"+store, float64(l.Pairs))
+			}
+			return err
 		})
 	})
 }
@@ -108,7 +109,7 @@ var checks = map[string]int{"map": 500, "pebble": 100}
 // random runs stories under random schedules, in rounds with a seed of their own,
 // until the floors are reached.
 func random(ctx context.Context, s *suite) error {
-	return each([]string{"map", "pebble"}, func(store string) error {
+	return each(stores, func(store string) error {
 		for round := 0; s.value("random_"+store) < s.floor("random_"+store); round++ {
 			if err := s.round(ctx, store, round); err != nil {
 				return err
@@ -123,7 +124,7 @@ func fill(ctx context.Context, s *suite) error {
 	const first = 1 << 20 // far from the rounds of random
 	for round := first; ; round++ {
 		began := time.Now()
-		err := each([]string{"map", "pebble"}, func(store string) error { return s.round(ctx, store, round) })
+		err := each(stores, func(store string) error { return s.round(ctx, store, round) })
 		if err != nil {
 			return err
 		}
@@ -140,15 +141,13 @@ func (s *suite) round(ctx context.Context, store string, round int) error {
 		n *= 20
 	}
 	return each(crashed, func(dir string) error {
-		return s.job(ctx, "random", dir+" on "+store, 1, func(ctx context.Context) error {
-			lines, _, err := s.test(ctx, testRun{
-				dir: dir, run: crashTests, skip: skipping("map", "pebble"), crashtest: "store=" + store,
-				args: rapidFlags(n, s.seed+uint64(round)<<32),
-			})
-			for _, l := range lines {
-				s.add("random_"+store, float64(l.Random))
-			}
-			return err
+		lines, _, err := s.test(ctx, testRun{
+			step: "random", dir: dir, run: crashTests, skip: skipping("map", "pebble"), crashtest: "store=" + store,
+			args: rapidFlags(n, s.seed+uint64(round)<<32),
 		})
+		for _, l := range lines {
+			s.add("random_"+store, float64(l.Random))
+		}
+		return err
 	})
 }

@@ -109,10 +109,13 @@ func run(ctx context.Context, o options) error {
 	}
 	defer s.close()
 	fmt.Printf("commit %.12s, seed %d, budget %s, %s\n", s.commit, s.seed, s.budget, machine())
+	done := make(chan struct{})
+	go s.screen.keep(done)
 	s.play(ctx)
-	s.screen.clear()
+	close(done)
 	r := s.report()
-	fmt.Printf("\n%s\n%s\n", r.text(s.ran), r.times())
+	s.screen.line("")
+	fmt.Printf("%s\n%s\n", r.text(s.ran), r.times())
 	if err := r.write(s); err != nil {
 		return err
 	}

@@ -9,22 +9,21 @@ import (
 	"strings"
 )
 
-// program runs a command of this module, given by its directory, and returns what
-// it printed.
-func (s *suite) program(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	path, err := s.compile(ctx, dir, "build")
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Dir = s.root
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	interruptible(cmd)
-	out, err := cmd.Output()
-	if err != nil {
-		err = fmt.Errorf("go run ./%s %s: %w\n%s", dir, strings.Join(args, " "), err, failing(append(out, errs.Bytes()...)))
-	}
+// program runs a command of this module, given by its directory, on all cores and
+// returns what it printed.
+func (s *suite) program(ctx context.Context, step, dir string, args ...string) (out []byte, err error) {
+	err = s.job(ctx, step, dir, cores, func() error {
+		path, err := s.compile(ctx, step, dir, "build")
+		if err != nil {
+			return err
+		}
+		cmd := exec.CommandContext(ctx, path, args...)
+		cmd.Dir = s.root
+		if out, err = s.output(ctx, step, cmd); err != nil {
+			err = fmt.Errorf("go run ./%s %s: %w\n%s", dir, strings.Join(args, " "), err, failing(out))
+		}
+		return err
+	})
 	return out, err
 }
 
@@ -50,27 +49,48 @@ func (s *suite) count(out []byte) {
 
 // mutants counts the bugs that were found.
 func mutants(ctx context.Context, s *suite) error {
-	return s.job(ctx, "mutants", "all", 2, func(ctx context.Context) error {
-		out, err := s.program(ctx, "internal/mutants", "-json")
-		var results []struct{ Found bool }
-		if parse := json.Unmarshal(out, &results); parse != nil && err == nil {
-			err = fmt.Errorf("what internal/mutants printed: %w", parse)
+	out, err := s.program(ctx, "mutants", "internal/mutants", "-json")
+	var results []struct{ Found bool }
+	if parse := json.NewDecoder(bytes.NewReader(out)).Decode(&results); parse != nil && err == nil {
+		err = fmt.Errorf("what internal/mutants printed: %w", parse)
+	}
+	for _, r := range results {
+		s.add("mutants_total", 1)
+		if r.Found {
+			s.add("mutants_found", 1)
 		}
-		for _, r := range results {
-			s.add("mutants_total", 1)
-			if r.Found {
-				s.add("mutants_found", 1)
-			}
-		}
-		return err
-	})
+	}
+	return err
+}
+
+// kill kills a real program on the real disk.
+func kill(ctx context.Context, s *suite) error {
+	out, err := s.program(ctx, "kill", "internal/killtest", "-program=all", "-json",
+		fmt.Sprintf("-cycles=%.0f", s.floor("kill9_cycles")), fmt.Sprintf("-seed=%d", s.seed))
+	s.count(out)
+	return err
 }
 
 // files proves the store at the level of operations on files.
 func files(ctx context.Context, s *suite) error {
-	return s.job(ctx, "files", "storage/storagetest", 1, func(ctx context.Context) error {
-		_, out, err := s.test(ctx, testRun{dir: "storage/storagetest", run: ".", logs: true})
-		s.count(out)
-		return err
+	args := []string{fmt.Sprintf("-seed=%d", s.seed)}
+	for _, f := range [][2]string{
+		{"crashes", "fs_crash_points"}, {"errors", "fs_errors"}, {"children", "fs_errors_child"}, {"damages", "bit_flips"},
+	} {
+		args = append(args, fmt.Sprintf("-%s=%.0f", f[0], s.floor(f[1])))
+	}
+	_, out, err := s.test(ctx, testRun{step: "files", dir: "storage/storagetest", run: ".", args: args})
+	s.count(out)
+	return err
+}
+
+// histories checks calls of many threads, with crashes, for linearizability.
+func histories(ctx context.Context, s *suite) error {
+	n := s.floor("histories")
+	_, out, err := s.test(ctx, testRun{
+		step: "histories", dir: "internal/histories", run: "^TestHistories$", width: cores,
+		args: []string{fmt.Sprintf("-histories=%.0f", n), fmt.Sprintf("-ops=%.0f", s.floor("history_ops")/n)},
 	})
+	s.count(out)
+	return err
 }

@@ -25,7 +25,7 @@ type report struct {
 // stepTime is how long a step took.
 type stepTime struct {
 	name    string
-	seconds float64 // of a core, or of both counted twice
+	seconds float64 // of processor time
 }
 
 // MarshalJSON writes the fields in the order of the table, which is part of the
@@ -36,7 +36,7 @@ func (r report) MarshalJSON() ([]byte, error) {
 	for _, f := range table {
 		fmt.Fprintf(&b, `,%q:%s`, f.name, plain(r.values[f.name]))
 	}
-	fmt.Fprintf(&b, `,"soak":%t,"core_seconds":{`, r.soak)
+	fmt.Fprintf(&b, `,"soak":%t,"processor_seconds":{`, r.soak)
 	for i, s := range r.steps {
 		if i > 0 {
 			b.WriteByte(',')
@@ -123,7 +123,7 @@ func between(document, text string) (string, error) {
 // times is where the time went.
 func (r report) times() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  %.0f s in all; seconds of a core:", r.seconds)
+	fmt.Fprintf(&b, "  %.0f s in all; seconds of processor time:", r.seconds)
 	for _, s := range r.steps {
 		fmt.Fprintf(&b, " %s %.0f", s.name, s.seconds)
 	}

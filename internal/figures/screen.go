@@ -30,6 +30,22 @@ func newScreen(out *os.File, began time.Time) *screen {
 	return &screen{out: out, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0, began: began, last: began}
 }
 
+// keep keeps the last line up to date until the channel is closed.
+func (s *screen) keep(done <-chan struct{}) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+			s.mu.Lock()
+			s.show()
+			s.mu.Unlock()
+		}
+	}
+}
+
 // start notes that a job of a step runs.
 func (s *screen) start(step, what string) {
 	s.mu.Lock()
@@ -67,11 +83,14 @@ func (s *screen) line(format string, args ...any) {
 
 // show shows what runs. The caller holds mu.
 func (s *screen) show() {
+	if len(s.running) == 0 {
+		return
+	}
 	text := "runs    " + strings.Join(s.running, ", ")
 	switch {
 	case s.terminal:
 		fmt.Fprintf(s.out, "\r\x1b[K%s  %.100s", s.clock(), text)
-	case time.Since(s.last) > quiet && len(s.running) > 0:
+	case time.Since(s.last) > quiet:
 		s.print(text)
 	}
 }
@@ -82,17 +101,10 @@ func (s *screen) print(text string) {
 		fmt.Fprint(s.out, "\r\x1b[K")
 	}
 	s.last = time.Now()
-	fmt.Fprintf(s.out, "%s  %s\n", s.clock(), text)
-}
-
-// clear takes the last line away.
-func (s *screen) clear() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.terminal {
-		fmt.Fprint(s.out, "\r\x1b[K")
+	if text == "" {
+		return
 	}
-	s.running = nil
+	fmt.Fprintf(s.out, "%s  %s\n", s.clock(), text)
 }
 
 // clock is the time since the beginning, in minutes and seconds.

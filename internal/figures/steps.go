@@ -8,6 +8,8 @@ import (
 // steps are all steps, the long ones first, so that the cores are busy to the end.
 var steps = []step{
 	{"mutants", "puts bugs into the library and sees the tests find them", mutants},
+	{"kill", "kills a real program with -9 on the real disk", kill},
+	{"histories", "checks concurrent calls with crashes for linearizability", histories},
 	{"files", "cuts the power, fails operations and flips bits under the store", files},
 	{"scenarios", "crashes every story at every point, on both stores", scenarios},
 	{"pairs", "crashes every story twice", pairs},
@@ -26,16 +28,14 @@ func race(ctx context.Context, s *suite) error {
 	}
 	for round := 0; s.value("race_schedules") < s.floor("race_schedules"); round++ {
 		err := each(raced, func(dir string) error {
-			return s.job(ctx, "race", dir, 1, func(ctx context.Context) error {
-				lines, _, err := s.test(ctx, testRun{
-					dir: dir, run: crashTests, skip: skipping("map", "pebble"), race: true,
-					args: rapidFlags(n, s.seed+uint64(round)<<32),
-				})
-				for _, l := range lines {
-					s.add("race_schedules", float64(l.Random))
-				}
-				return err
+			lines, _, err := s.test(ctx, testRun{
+				step: "race", dir: dir, run: crashTests, skip: skipping("map", "pebble"), race: true,
+				args: rapidFlags(n, s.seed+uint64(round)<<32),
 			})
+			for _, l := range lines {
+				s.add("race_schedules", float64(l.Random))
+			}
+			return err
 		})
 		if err != nil {
 			return err

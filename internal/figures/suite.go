@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"sync"
 	"time"
 )
@@ -21,7 +22,7 @@ type suite struct {
 
 	mu        sync.Mutex // guards what follows
 	values    values
-	seconds   map[string]float64 // that lanes were held, by step
+	seconds   map[string]float64 // of processor time, by step
 	sometimes map[string]reached // by test
 	binaries  map[string]*binary
 	problems  []error
@@ -37,20 +38,32 @@ type step struct {
 	run   func(ctx context.Context, s *suite) error
 }
 
-// job runs f on lanes of its own, and counts their time as the step's.
-func (s *suite) job(ctx context.Context, step, what string, width int, f func(ctx context.Context) error) error {
+// job runs f on lanes of its own.
+func (s *suite) job(ctx context.Context, step, what string, width int, f func() error) error {
 	if err := s.lanes.take(ctx, width); err != nil {
 		return err
 	}
 	defer s.lanes.give(width)
-	began := time.Now()
 	s.screen.start(step, what)
-	err := f(ctx)
-	s.screen.stop(step, what)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seconds[step] += float64(width) * time.Since(began).Seconds()
-	return err
+	defer s.screen.stop(step, what)
+	return f()
+}
+
+// output runs a command of a step, which ends in order when ctx does, and counts
+// the processor time that it took. It returns what the command printed.
+func (s *suite) output(ctx context.Context, step string, cmd *exec.Cmd) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+	out, err := cmd.CombinedOutput()
+	if p := cmd.ProcessState; p != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.seconds[step] += (p.UserTime() + p.SystemTime()).Seconds()
+	}
+	return out, err
 }
 
 // each runs a job for every item, as many at a time as there are lanes, and

@@ -15,12 +15,13 @@ import (
 
 // testRun is one run of the tests of a package.
 type testRun struct {
+	step      string
 	dir       string // of the package
 	run, skip string // patterns of -run and -skip
 	crashtest string // what HOLDFAST_CRASHTEST says, but for the report
 	args      []string
 	race      bool
-	logs      bool // what the tests log is wanted
+	width     int // how many cores it uses; 0: one
 }
 
 // line is what the harness reports of a test: the fields of harness.Report that
@@ -54,7 +55,7 @@ func (r testRun) command() string {
 	}
 	b.WriteString("./" + r.dir)
 	if len(r.args) > 0 {
-		b.WriteString(" " + strings.Join(r.args, " "))
+		b.WriteString(" -args " + strings.Join(r.args, " "))
 	}
 	return b.String()
 }
@@ -62,14 +63,23 @@ func (r testRun) command() string {
 // patience bounds one run of a test binary, which hangs if it takes longer.
 const patience = 3 * time.Hour
 
-// test runs tests on one core and returns what the harness reported, and what
-// they printed.
+// test runs tests and returns what the harness reported, and what they printed.
 func (s *suite) test(ctx context.Context, r testRun) (lines []line, out []byte, err error) {
+	r.width = max(r.width, 1)
+	err = s.job(ctx, r.step, r.dir, r.width, func() (err error) {
+		lines, out, err = s.testNow(ctx, r)
+		return err
+	})
+	s.note(lines)
+	return lines, out, err
+}
+
+func (s *suite) testNow(ctx context.Context, r testRun) (lines []line, out []byte, err error) {
 	flags := []string{"test", "-c"}
 	if r.race {
 		flags = append(flags, "-race")
 	}
-	path, err := s.compile(ctx, r.dir, flags...)
+	path, err := s.compile(ctx, r.step, r.dir, flags...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,29 +89,19 @@ func (s *suite) test(ctx context.Context, r testRun) (lines []line, out []byte, 
 	}
 	defer report.Close()
 	args := []string{"-test.parallel=1", "-test.timeout=" + patience.String(), "-test.run=" + r.run}
-	if r.logs {
-		args = append(args, "-test.v")
-	}
 	if r.skip != "" {
 		args = append(args, "-test.skip="+r.skip)
 	}
 	cmd := exec.CommandContext(ctx, path, append(args, r.args...)...)
 	cmd.Dir = filepath.Join(s.root, r.dir)
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "HOLDFAST_CRASHTEST="+strings.TrimPrefix(r.crashtest+",report="+report.Name(), ","))
-	interruptible(cmd)
-	out, err = cmd.CombinedOutput()
-	lines, parseErr := parseLines(report)
+	crashtest := strings.TrimPrefix(r.crashtest+",report="+report.Name(), ",")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", r.width), "HOLDFAST_CRASHTEST="+crashtest)
+	out, err = s.output(ctx, r.step, cmd)
 	if err != nil {
 		err = fmt.Errorf("%s: %w\n%s", r.command(), err, failing(out))
 	}
-	s.note(lines)
+	lines, parseErr := parseLines(report)
 	return lines, out, errors.Join(err, parseErr)
-}
-
-// interruptible lets a command end in order when its context does.
-func interruptible(cmd *exec.Cmd) {
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 5 * time.Second
 }
 
 func parseLines(report *os.File) (lines []line, err error) {

@@ -24,7 +24,7 @@ func NoDoubleEffectIn(log []Effect, prefix string) error {
 	last := make(map[string]Effect)
 	for _, e := range log {
 		if before, ok := last[e.Key]; ok && strings.HasPrefix(e.Key, prefix) {
-			return fmt.Errorf("the effect %q was done %s, and again %s", e.Key, before.when(), e.when())
+			return fmt.Errorf("the effect %q was done twice: %s, and %s", e.Key, before.when(), e.when())
 		}
 		last[e.Key] = e
 	}

@@ -55,6 +55,6 @@ func ExampleFailure() {
 		fmt.Println(f.Plan)
 	}
 	// Output:
-	// NoDoubleEffect: the effect "mail/alice" was done at 0s by start 1, and again at 0s by start 2
+	// NoDoubleEffect: the effect "mail/alice" was done twice: at 0s by start 1, and at 0s by start 2
 	// v1:seed=0:crash=effect/after/mail/alice#1,keep=0
 }

@@ -193,7 +193,7 @@ func gaps(rows []row, keep []bool) []row {
 // Widths of the columns of a table of points.
 const (
 	timeWidth   = 12
-	startWidth  = 5
+	startWidth  = 6
 	objectWidth = 28
 	pointWidth  = 26
 )
@@ -232,24 +232,30 @@ func table(rows []row) string {
 // noteText is a note in the table: a crash over its whole width, others with a
 // mark in the margin.
 func noteText(at string, n note) string {
-	prefix := fmt.Sprintf("  %*s  %*s  ", timeWidth-2, at, startWidth, "")
 	switch n.kind {
 	case noteCrash:
 		return banner('=', n.text)
 	case noteFailure:
-		return fmt.Sprintf("  %*s  FAILED %s", timeWidth-2, at, shorten(n.text, reportWidth-len(prefix)))
+		return margin(at, "FAILED", "", n.text)
 	case noteLog:
-		return prefix + "| " + strings.ReplaceAll(wrap(n.text, reportWidth-len(prefix)-2), "\n", "\n"+strings.Repeat(" ", len(prefix))+"| ")
+		return margin(at, "", "| ", n.text)
 	}
-	return prefix + "-- " + wrap(n.text, reportWidth)
+	return margin(at, "", "-- ", n.text)
+}
+
+// margin is a text beside the time and a word, each of its lines after a mark.
+func margin(at, word, mark, text string) string {
+	first := fmt.Sprintf("  %*s  %*s  ", timeWidth-2, at, startWidth, word)
+	rest := strings.Repeat(" ", len(first)) + mark
+	return first + mark + strings.ReplaceAll(wrap(text, reportWidth-len(rest)), "\n", "\n"+rest)
 }
 
 // banner is a text in a line of signs as wide as the report; a text that is too
 // wide for it is wrapped within.
 func banner(sign byte, text string) string {
-	const margin = 6
+	const least = 6
 	var lines []string
-	for line := range strings.SplitSeq(wrap(text, reportWidth-2*margin-2), "\n") {
+	for line := range strings.SplitSeq(wrap(text, reportWidth-2*least-2), "\n") {
 		left := (reportWidth - 2 - len(line)) / 2
 		right := reportWidth - 2 - len(line) - left
 		lines = append(lines, strings.Repeat(string(sign), max(left, 1))+" "+line+" "+strings.Repeat(string(sign), max(right, 1)))

@@ -34,3 +34,18 @@ func Trace(scenario Scenario, planText string, opts ...Option) string {
 	}
 	return text
 }
+
+// TornDisk is a disk that loses the first of the unsynced commits that a crash
+// should leave.
+func TornDisk(c *Config) {
+	c.newDisk = func() disk { return &tornDisk{newPebbleDisk().(*pebbleDisk)} }
+}
+
+type tornDisk struct{ *pebbleDisk }
+
+func (d *tornDisk) crash(keep int) {
+	d.pebbleDisk.crash(keep)
+	if len(d.again) > 1 {
+		d.again = d.again[1:]
+	}
+}

@@ -40,6 +40,8 @@ func factsOf(view *storedState, o storage.Object) (f facts) {
 		f.add("alarm", err.Error())
 	} else if ok {
 		f.add("alarm", alarmText(row))
+	} else {
+		f.add("alarm", "none")
 	}
 	if mark, ok, _ := view.Open(o); ok {
 		f.add("open execution", openText(mark))

@@ -21,7 +21,7 @@ type Failure struct {
 // Error is the whole report.
 func (f *Failure) Error() string {
 	var b strings.Builder
-	b.WriteString(f.Problem + "\n")
+	b.WriteString(wrap(f.Problem, reportWidth) + "\n")
 	if f.Detail != "" {
 		b.WriteString(indent(f.Detail, "  ") + "\n")
 	}

@@ -35,18 +35,18 @@ func (s *Sim) compareShadow() error {
 		return err
 	}
 	g, w := got.First(), want.First()
-	for ; g && w; g, w = got.Next(), want.Next() {
+	for ; g && w && bytes.Equal(got.Key(), want.Key()); g, w = got.Next(), want.Next() {
 		gotValue, _ := got.ValueAndErr()
 		wantValue, _ := want.ValueAndErr()
-		if !bytes.Equal(got.Key(), want.Key()) || !bytes.Equal(gotValue, wantValue) {
-			return fmt.Errorf("the store holds %q = %q where the commits that survived make %q = %q", got.Key(), gotValue, want.Key(), wantValue)
+		if !bytes.Equal(gotValue, wantValue) {
+			return fmt.Errorf("the store holds %q = %q where the commits that survived make it %q", got.Key(), gotValue, wantValue)
 		}
 	}
 	switch {
+	case w && (!g || bytes.Compare(got.Key(), want.Key()) > 0):
+		return fmt.Errorf("the store lacks %q, which a commit that survived made", want.Key())
 	case g:
 		return fmt.Errorf("the store holds %q, which no commit that survived makes", got.Key())
-	case w:
-		return fmt.Errorf("the store lacks %q, which a commit that survived made", want.Key())
 	}
 	return nil
 }

@@ -112,16 +112,17 @@ func changed(name string, moments []moment) bool {
 }
 
 // factTable is an object at each moment: a row for each fact that changed, and
-// the others in short.
+// the others in short. Of an object that did not change it has all rows.
 func factTable(object string, moments []moment) string {
 	var rows [][]string
 	var same []string
+	quiet := !changed(object, moments)
 	for _, name := range factNames(object, moments) {
 		values := make([]string, len(moments))
 		for i, m := range moments {
 			values[i] = m.scene[object].get(name)
 		}
-		if len(values) > 1 && len(slices.Compact(slices.Clone(values))) == 1 {
+		if !quiet && len(slices.Compact(slices.Clone(values))) == 1 {
 			same = append(same, name+" "+values[0])
 			continue
 		}
@@ -138,7 +139,7 @@ func factTable(object string, moments []moment) string {
 	}
 	b.WriteString(columns(append([][]string{head}, rows...)))
 	if len(same) > 0 {
-		b.WriteString(indent(wrap("the same: "+shorten(strings.Join(same, ", "), 2*reportWidth), reportWidth-4), "    ") + "\n")
+		b.WriteString(indent(wrap("unchanged: "+shorten(strings.Join(same, ", "), 2*reportWidth), reportWidth-4), "    ") + "\n")
 	}
 	return b.String()
 }

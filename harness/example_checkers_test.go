@@ -1,0 +1,166 @@
+package harness_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// crash runs a scenario with all its crashes, and prints what the checkers find.
+func crash(scenario harness.Scenario, checkers ...harness.Option) {
+	_, err := harness.Explore(scenario, checkers...)
+	var found *harness.Failure
+	if errors.As(err, &found) {
+		fmt.Println(found.Problem)
+		return
+	}
+	fmt.Println("all promises hold")
+}
+
+// boil puts a kettle on and waits until it has boiled.
+func boil(s *harness.Sim) {
+	s.Host(kettles)
+	s.OK(s.Retry(func() error { _, err := putOn.Call(s.Context(), s, "k", struct{}{}); return err }))
+	s.Advance(2 * time.Minute)
+}
+
+// NoLostAck needs no model: it looks at each reply, at the moment it leaves.
+func ExampleNoLostAck() {
+	crash(boil, harness.NoLostAck)
+	// Output: all promises hold
+}
+
+// NoTornBatch compares Pebble with a map that was given the same commits.
+func ExampleNoTornBatch() {
+	crash(boil, harness.NoTornBatch, harness.PebbleStore())
+	// Output: all promises hold
+}
+
+// OneAlarm looks at every alarm that a crash leaves.
+func ExampleOneAlarm() {
+	crash(boil, harness.OneAlarm)
+	// Output: all promises hold
+}
+
+// NeverOrphaned finds work that was begun in one commit and given its alarm in a
+// second one: a crash between the two leaves nobody to look after it.
+func ExampleNeverOrphaned() {
+	crash(workScenario("no alarm"), harness.NeverOrphaned)
+	// Output: NeverOrphaned: worker/one: an execution is open and no alarm is set (J5)
+}
+
+// RecoversWithin finds an execution that is looked after for ever and never done.
+func ExampleRecoversWithin() {
+	crash(workScenario("no recovery"), harness.RecoversWithin(time.Minute))
+	// Output: RecoversWithin: 1m0s after the crash the open execution of worker/one is as the crash left it
+}
+
+// NoDoubleEffect finds what is repeated after a crash.
+func ExampleNoDoubleEffect() {
+	crash(workScenario(""), harness.NoDoubleEffect("work/"))
+	// Output: NoDoubleEffect: the effect "work/one" was done twice: at 1s by start 1, and at 2s by start 2
+}
+
+// AtMostOncePerCrash allows a repeat after a crash, and finds any other. This
+// object sends, then fails, and so sends again when its alarm is retried.
+func ExampleAtMostOncePerCrash() {
+	crash(func(s *harness.Sim) {
+		class := object.Define("sender", func(_ context.Context, st *object.State) (*sender, error) {
+			return &sender{s, st, true}, nil
+		})
+		on := object.Handle(class, "on", func(x *sender, ctx context.Context, _ int) (int, error) { return 0, x.st.SetAlarm(ctx, x.st.Now()) })
+		s.Host(class)
+		s.Must(on.Call(s.Context(), s, "one", 0))
+		s.Advance(time.Minute)
+	}, harness.AtMostOncePerCrash("send/"))
+	// Output: AtMostOncePerCrash: the effect "send/one" was done at 0s by start 1, and again at 5s by start 1, with no crash between
+}
+
+// NoDoubleEffectIn checks a log that does not come from a simulation.
+func ExampleNoDoubleEffectIn() {
+	noon := time.Date(2026, time.May, 1, 12, 0, 0, 0, time.UTC)
+	log := []harness.Effect{{Key: "mail/alice", Time: noon}, {Key: "mail/bob", Time: noon}, {Key: "mail/alice", Time: noon.Add(time.Second)}}
+	fmt.Println(harness.NoDoubleEffectIn(log, "mail/bob"))
+	fmt.Println(harness.NoDoubleEffectIn(log, "mail/"))
+	// Output:
+	// <nil>
+	// the effect "mail/alice" was done twice: at 12:00:00.000, and at 12:00:01.000
+}
+
+// AtMostOncePerCrashIn takes the number of crashes before each effect from
+// whoever noted it.
+func ExampleAtMostOncePerCrashIn() {
+	log := []harness.Effect{{Key: "mail/alice"}, {Key: "mail/alice", Crashes: 1}}
+	fmt.Println(harness.AtMostOncePerCrashIn(log, "mail/"))
+	// Output: <nil>
+}
+
+// Record notes what a client saw of a call.
+func ExampleRecord() {
+	var h harness.History
+	_, _ = harness.Record(&h, "cart/alice", 5, func() (int, error) { return 5, nil })
+	_, _ = harness.Record(&h, "cart/alice", 5, func() (int, error) { return 0, object.ErrOverloaded })
+	_, _ = harness.Record(&h, "cart/alice", 5, func() (int, error) { return 0, object.ErrStorage })
+	for _, o := range h.Operations() {
+		fmt.Println(o)
+	}
+	// Output:
+	// 5 -> 5
+	// 5 -> refused
+	// 5 -> unknown
+}
+
+// OutcomeOf tells what an error leaves open.
+func ExampleOutcomeOf() {
+	fmt.Println(harness.OutcomeOf(nil), harness.OutcomeOf(object.ErrOverloaded), harness.OutcomeOf(object.ErrStorage))
+	// Output: ack refused unknown
+}
+
+// Objects call one another with the same methods that a scenario uses; a crash in
+// the middle of such a call is a point like any other. Here the money is in one purse
+// and not yet out of the other when the process dies between the two commits.
+func ExampleExplore_severalObjects() {
+	type purse struct {
+		st    *object.State
+		cents int
+	}
+	purses := object.Define("purse", func(ctx context.Context, st *object.State) (*purse, error) {
+		p := &purse{st: st, cents: 100}
+		_, err := st.Storage().GetInto(ctx, "cents", &p.cents)
+		return p, err
+	})
+	put := object.Handle(purses, "put", func(p *purse, ctx context.Context, n int) (int, error) {
+		p.cents += n
+		return p.cents, p.st.Storage().Put(ctx, "cents", p.cents)
+	})
+	give := object.Handle(purses, "give", func(p *purse, ctx context.Context, n int) (int, error) {
+		if _, err := put.Call(ctx, p.st, "bob", n); err != nil {
+			return 0, err
+		}
+		p.cents -= n
+		return p.cents, p.st.Storage().Put(ctx, "cents", p.cents)
+	})
+	crash(func(s *harness.Sim) {
+		s.Host(purses)
+		s.Must(give.Call(s.Context(), s, "alice", 30))
+		s.Finally("no money is made or lost", func() error {
+			total := 0
+			for _, name := range []string{"alice", "bob"} {
+				cents := 100
+				if _, err := harness.Stored(s.Store(), purses.ID(name), "cents", &cents); err != nil {
+					return err
+				}
+				total += cents
+			}
+			if total != 200 {
+				return fmt.Errorf("there are %d cents, want 200", total)
+			}
+			return nil
+		})
+	})
+	// Output: no money is made or lost: there are 230 cents, want 200
+}

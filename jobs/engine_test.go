@@ -329,6 +329,32 @@ func TestOutsideExecutions(t *testing.T) {
 	})
 }
 
+// Proves J7: while a work lives its lease is extended each third of it, as it is
+// stored too, and is never over.
+func TestLeaseIsExtended(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		k := newBagKind(&bagKind{options: jobs.Options{RecoveryDelay: time.Hour}, work: func(context.Context, jobs.Execution) (jobs.Result, error) {
+			s.Sleep(5 * time.Minute)
+			return jobs.Result{}, nil
+		}})
+		s.Host(k)
+		s.Must(k.put.Call(s.Context(), s, "b", []string{"long"}))
+		left := func() time.Duration {
+			open, err := k.open.Call(s.Context(), s, "b", 0)
+			s.Always("one execution is open", err == nil && len(open) == 1, open, err)
+			return open[0].Lease.Sub(s.Now())
+		}
+		for range 24 {
+			s.Advance(5 * time.Second)
+			s.Always("J7: of a lease of 30 s at least two thirds are left", left() >= 20*time.Second, left(), s.Now())
+		}
+		before := left()
+		s.Crash(harness.PowerLoss)
+		s.Restart()
+		s.Always("J7: the lease is stored as it was extended", left() == before, left(), before)
+	})
+}
+
 // Proves J9: an execution that fails is tried again at its time, and given up with
 // a reason when its attempts are used up.
 func TestAttemptsAreUsedUp(t *testing.T) {

@@ -60,8 +60,10 @@ func TestRunThatKillsItsProcess(t *testing.T) {
 		})
 		s.Host(j)
 		start(s, j, "a")
-		for range 4 {
+		for n := range 4 {
 			s.Advance(time.Second)
+			st, _ := know(s, j, "a")
+			s.Always("R4: each recovery is counted before its work starts", st.Meta.Status == jobs.Executing && st.Meta.RecoveryAttempts == n, n, st.Meta)
 			s.Crash(harness.Kill)
 			s.Advance(time.Hour)
 			s.Restart()

@@ -108,6 +108,40 @@ func TestAlarmSetInItsHandler(t *testing.T) {
 	})
 }
 
+// An alarm that is on its way to its object when another takes its place does
+// nothing: the other one is tried once, and fails once. Proves A5 and A6.
+func TestReplacedAlarmDoesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		defer f.close()
+		var attempts []int
+		f.handleAlarm(func(_ *thing, _ context.Context, info object.AlarmInfo) error {
+			attempts = append(attempts, info.Attempt)
+			return errors.New("no")
+		})
+		f.must("a", setAlarm(time.Second))
+		busy := make(chan struct{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			f.must("a", func(th *thing, ctx context.Context) (any, error) {
+				<-busy
+				return setAlarm(0)(th, ctx)
+			})
+		})
+		pass(2 * time.Second) // the first alarm waits behind the turn
+		close(busy)
+		wg.Wait()
+		synctest.Wait()
+		if !slices.Equal(attempts, []int{1}) {
+			t.Errorf("A5: attempts at one instant: %v, want the first of the second alarm", attempts)
+		}
+		pass(3 * time.Second)
+		if !slices.Equal(attempts, []int{1, 2}) {
+			t.Errorf("A6: attempts after the first wait: %v", attempts)
+		}
+	})
+}
+
 // Proves A5.
 func TestAlarmSetInAHandlerThatFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -440,6 +440,36 @@ func TestFromOutside(t *testing.T) {
 	})
 }
 
+// An object that is deleted while its alarm's handler runs is gone, alarm and all,
+// also when the handler then fails. Proves O15.
+func TestDeleteWhileTheAlarmsHandlerRuns(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		defer f.close()
+		busy, ran := make(chan struct{}), 0
+		f.handleAlarm(func(*thing, context.Context, object.AlarmInfo) error {
+			ran++
+			<-busy
+			return errors.New("no")
+		})
+		f.must("a", put("k", "v"))
+		f.must("a", setAlarm(time.Second))
+		pass(2 * time.Second)
+		if err := f.host.Delete(context.Background(), f.id("a")); err != nil {
+			t.Fatal(err)
+		}
+		close(busy)
+		pass(time.Hour)
+		in, err := f.host.Inspect(context.Background(), f.id("a"))
+		if in.Exists || in.Alarm != nil || len(in.DeadLetters) > 0 || ran != 1 || err != nil {
+			t.Errorf("O15: after Delete and %d runs of the handler: %+v, alarm %+v, %v", ran, in, in.Alarm, err)
+		}
+		if err := f.host.Store().Check(); err != nil {
+			t.Errorf("O15: the handler's end has left a part of it: %v", err)
+		}
+	})
+}
+
 // Proves J11's object side: events are part of the batch and outlive the object.
 func TestEvents(t *testing.T) {
 	f := newFixture(t).open()

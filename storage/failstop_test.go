@@ -222,7 +222,8 @@ func damageTable(t *testing.T, fsys vfs.FS) (table string) {
 }
 
 // What Pebble says with Fatalf while it serves a caller reaches the caller as an
-// error; it neither ends the caller's goroutine nor the process.
+// error; it neither ends the caller's goroutine nor the process. Proves O13's
+// storage side.
 func TestFatalOnACallersGoroutine(t *testing.T) {
 	engine, err := OpenPebble("db", smallPebble(vfs.NewMem()))
 	if err != nil {
@@ -234,7 +235,7 @@ func TestFatalOnACallersGoroutine(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ok := it.(*pebbleIter).move(func(*pebble.Iterator) bool { e.log.Fatalf("no more of %s", "it"); return true }); ok {
-		t.Error("the move succeeded")
+		t.Error("O13: the move succeeded")
 	}
 	if err := it.Error(); err == nil || err.Error() != "no more of it" {
 		t.Errorf("Error: %v", err)
@@ -246,7 +247,7 @@ func TestFatalOnACallersGoroutine(t *testing.T) {
 		t.Errorf("Apply: %v", err)
 	}
 	if err := e.Close(); err == nil {
-		t.Error("Close of an engine that stopped in the middle succeeded")
+		t.Fatal("O13: Close of an engine that stopped in the middle succeeded")
 	}
 	_ = e.db.Close() // in truth it did not stop
 

@@ -28,7 +28,7 @@ var checks = []harness.Option{
 	harness.NoDoubleEffect("flush/"), harness.Invariant("rows are whole", rowsAreWhole),
 }
 
-// Proves D1, D2 and D4: one path for all reasons, and for events kept and folded.
+// Proves D1, D2, D3 and D4: one path for all reasons, and for events kept and folded.
 // Case 3. Case DB5: after the flush the buffer is gone and the generation moved on.
 func TestCrashEveryReason(t *testing.T) {
 	for _, c := range []struct {
@@ -207,7 +207,7 @@ func TestCrashEventDuringFlush(t *testing.T) {
 
 // A process that was down for an hour flushes what was due then, promptly, with
 // the cause and the time of then; an event that comes first after the start does
-// not join. Case DB3.
+// not join. Proves D4. Case DB3.
 func TestCrashDueWhileDown(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), MaxWait: seconds(60)})

@@ -33,4 +33,172 @@ var jobMutants = []mutant{
 		}},
 		Package: "jobs/continuous", Test: "TestRunsSurviveCrashes/map",
 	},
+	{
+		Number: 5, Name: "no-wake-up-check", Promise: "R2", File: "jobs/wake.go",
+		Edits: []edit{{
+			Old: `	at, armed, err := e.st.Alarm(ctx)
+	if err != nil {
+		return err
+	}
+	due := e.next()
+	a :=`,
+			New: `	at, armed, err := e.st.Alarm(ctx)
+	if err != nil || mutant("no-wake-up-check") {
+		return err
+	}
+	due := e.next()
+	a :=`,
+		}},
+		Package: "jobs/continuous", Test: "TestRecoveryIsPrompt",
+	},
+	{
+		Number: 10, Name: "recoveries-never-reset", Promise: "R4", File: "jobs/meta.go",
+		Edits: []edit{{
+			Old: `		m.Run = Run{}
+		if m.NextAt`,
+			New: `		m.Run = Run{}
+		if mutant("recoveries-never-reset") {
+			m.Run.Recoveries = x.Run.Recoveries
+		}
+		if m.NextAt`,
+		}},
+		Package: "jobs/continuous", Test: "TestSuccessEndsTheCount",
+	},
+	{
+		Number: 10, Name: "recoveries-reset-before-the-work", Promise: "R4", File: "jobs/run.go",
+		Edits: []edit{{
+			Old: `	r.Attempt++
+	r.RetryAt`,
+			New: `	r.Attempt++
+	if mutant("recoveries-reset-before-the-work") {
+		r.Recoveries = 0
+	}
+	r.RetryAt`,
+		}},
+		Package: "jobs/continuous", Test: "TestRunThatKillsItsProcess",
+	},
+	{
+		Number: 11, Name: "lease-not-extended", Promise: "J7", File: "jobs/wake.go",
+		Edits: []edit{{
+			Old: `	x.Lease = now.Add(w.lease)
+`,
+			New: `	if !mutant("lease-not-extended") {
+		x.Lease = now.Add(w.lease)
+	}
+`,
+		}},
+		Package: "jobs", Test: "TestLeaseIsExtended",
+	},
+	{
+		Number: 15, Name: "token-not-checked", Promise: "J8", File: "jobs/work.go",
+		Edits: []edit{{
+			Old: `				if !ok {
+`,
+			New: `				for _, other := range e.open {
+					if !ok && mutant("token-not-checked") {
+						x, ok = other, true
+					}
+				}
+				if !ok {
+`,
+		}},
+		Package: "jobs", Test: "TestCancelAndClose",
+	},
+	{
+		Number: 16, Name: "restarts-count-as-attempts", Promise: "J9", File: "jobs/run.go",
+		Edits: []edit{{
+			Old: `	if crash {
+		r.Recoveries++
+	}
+`,
+			New: `	if crash {
+		r.Recoveries++
+	}
+	if mutant("restarts-count-as-attempts") {
+		r.Failures++
+	}
+`,
+		}},
+		Package: "jobs/continuous", Test: "TestRetrySurvivesCrashes/map",
+	},
+	{
+		Number: 17, Name: "wake-up-moves-the-alarm", Promise: "R5", File: "jobs/wake.go",
+		Edits: []edit{{
+			Old: `	case armed && e.losses() > 0 && due.Before(at):
+		return e.st.SetAlarm(ctx, due)
+`,
+			New: `	case armed && e.losses() > 0 && due.Before(at):
+		return e.st.SetAlarm(ctx, due)
+	case mutant("wake-up-moves-the-alarm") && armed && at.After(e.Now()):
+		return e.st.SetAlarm(ctx, e.Now().Add(time.Minute))
+`,
+		}},
+		Package: "jobs/continuous", Test: "TestWakeUpKeepsTheAlarm",
+	},
+	{
+		Name: "long-work-is-taken-for-lost", Promise: "J7", File: "jobs/wake.go",
+		Edits: []edit{{
+			Old: `			err = e.renew(ctx, x, now)`,
+			New: `			err = e.renew(ctx, x, now)
+			if mutant("long-work-is-taken-for-lost") && now.After(x.Began.Add(e.o.Lease)) {
+				x.work = nil
+				e.examine(x)
+			}`,
+		}},
+		Package: "jobs/continuous", Test: "TestLongRun",
+	},
+	{
+		Name: "open-marks-not-read", Promise: "R1", File: "object/recover.go",
+		Edits: []edit{{
+			Old: `	if err != nil || len(ids) == 0 {
+		return err
+	}
+	queue`,
+			New: `	if err != nil || len(ids) == 0 || mutant("open-marks-not-read") {
+		return err
+	}
+	queue`,
+		}},
+		Package: "jobs/continuous", Test: "TestRecoveryIsPrompt",
+	},
+	{
+		Name: "recovery-comes-late", Promise: "R7", File: "jobs/engine.go",
+		Edits: []edit{{
+			Old: `	x.action = recovery.Check(s, e.o.limits())
+`,
+			New: `	x.action = recovery.Check(s, e.o.limits())
+	if mutant("recovery-comes-late") && x.action.Cause == recovery.CauseCrash {
+		x.action.At = x.action.At.Add(2 * time.Minute)
+	}
+`,
+		}},
+		Package: "jobs/continuous", Test: "TestRunsSurviveCrashes/map",
+	},
+	{
+		Name: "recovery-not-reported", Promise: "R6", File: "object/recover.go",
+		Edits: []edit{{
+			Old: `		h.report.add(r)
+`,
+			New: `		if !mutant("recovery-not-reported") {
+			h.report.add(r)
+		}
+`,
+		}},
+		Package: "jobs/continuous", Test: "TestRecoveryIsPrompt",
+	},
+	{
+		Name: "work-run-twice", Promise: "J8", File: "jobs/work.go",
+		Edits: []edit{{
+			Old: `{ return do(inner, given) }`,
+			New: `{
+			if mutant("work-run-twice") {
+				if res, err := do(inner, given); err != nil {
+					return res, err
+				}
+			}
+			return do(inner, given)
+		}`,
+		}},
+		Package: "jobs/continuous", Test: "TestRunsSurviveCrashes/map",
+	},
 }

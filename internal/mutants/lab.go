@@ -16,8 +16,9 @@ import (
 // lab is where the mutants live: a directory with the overlay and the test
 // binaries made with it.
 type lab struct {
-	root string // of the module
-	dir  string
+	root  string // of the module
+	dir   string
+	rapid map[string]bool // packages whose tests use rapid, which must leave no files of failures
 }
 
 // variable of the environment names the mutant that is switched on.
@@ -54,10 +55,17 @@ func (l *lab) build(ctx context.Context, ms []mutant) error {
 		packages = append(packages, "./"+m.Package)
 	}
 	slices.Sort(packages)
-	cmd := exec.CommandContext(ctx, "go", append(args, slices.Compact(packages)...)...)
+	packages = slices.Compact(packages)
+	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...)
 	cmd.Dir = l.root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the tests with the mutants: %w\n%s", err, bytes.TrimSpace(out))
+	}
+	l.rapid = make(map[string]bool)
+	for _, p := range packages {
+		p = strings.TrimPrefix(p, "./")
+		flags, _ := exec.CommandContext(ctx, l.binary(p), "-help").CombinedOutput() // it ends with an error
+		l.rapid[p] = bytes.Contains(flags, []byte("-rapid.nofailfile"))
 	}
 	return nil
 }

@@ -12,8 +12,8 @@
 // must pass.
 //
 // A mutant counts as found if its test fails by an assertion within 2 seconds; not
-// by a panic, a time-out or a build that fails. The program ends with 1 if one is
-// not found.
+// by a panic, a time-out or a build that fails. The last line is a summary as JSON.
+// The program ends with 1 if a mutant is not found.
 package main
 
 import (
@@ -29,7 +29,7 @@ import (
 func main() {
 	var o options
 	flag.StringVar(&o.only, "only", "", "comma-separated `names` of the mutants to try (default: all)")
-	flag.BoolVar(&o.json, "json", false, "print one JSON array")
+	flag.BoolVar(&o.json, "json", false, "print one JSON array of the results and nothing else")
 	flag.BoolVar(&o.verbose, "v", false, "print the whole failure of each test")
 	flag.BoolVar(&o.table, "table", false, "write the table into docs/RELIABILITY.md, or print it if that has no place for it")
 	flag.Parse()
@@ -73,17 +73,18 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if o.json {
-		if err := json.NewEncoder(os.Stdout).Encode(results); err != nil {
-			return err
-		}
+	sum := summarize(results)
+	if !o.json {
+		fmt.Println(sum.line())
+	} else if err := json.NewEncoder(os.Stdout).Encode(results); err != nil {
+		return err
 	}
 	if o.table {
 		if err := writeTable(root, results); err != nil {
 			return err
 		}
 	}
-	return verdict(results, o.json)
+	return sum.verdict()
 }
 
 // choose returns the mutants with the given names, or all.

@@ -2,6 +2,21 @@ package main
 
 var objectMutants = []mutant{
 	{
+		Number: 3, Name: "mark-in-a-second-commit", Promise: "O16", File: "object/idempotent.go",
+		Edits: []edit{{
+			Old: `	t.mark(key, answer, defaultTo(r.ttl, answerTTL))
+	return nil`,
+			New: `	if mutant("mark-in-a-second-commit") {
+		if err := t.commit(false); err != nil {
+			return err
+		}
+	}
+	t.mark(key, answer, defaultTo(r.ttl, answerTTL))
+	return nil`,
+		}},
+		Package: "object", Test: "TestCrashDeposits/map",
+	},
+	{
 		Number: 6, Name: "alarm-deleted-at-dispatch", Promise: "A4", File: "object/alarms.go",
 		Edits: []edit{{
 			Old: `	handler, ok := a.instance.(AlarmHandler)
@@ -26,5 +41,154 @@ var objectMutants = []mutant{
 			New: `	if !mutant("reply-before-sync") && !h.store.Durable(r.ticket) {`,
 		}},
 		Package: "object", Test: "TestCrashDeposits/map",
+	},
+	{
+		Number: 13, Name: "dedup-in-memory-only", Promise: "O16", File: "object/idempotent.go",
+		Edits: []edit{{
+			Old: `	if first := a.answers[key]; first != nil {`,
+			New: `	if kept, found := remembered.Load(memory{a, key}); found {
+		return op.decodeResult(h.options.Codec, kept.([]byte))
+	}
+	if first := a.answers[key]; first != nil {`,
+		}, {
+			Old: `		return fmt.Errorf("%s: encode the answer of %s: %w", a.id, op.methodName(), err)
+	}
+`,
+			New: `		return fmt.Errorf("%s: encode the answer of %s: %w", a.id, op.methodName(), err)
+	}
+	if mutant("dedup-in-memory-only") {
+		remembered.Store(memory{a, key}, answer)
+		return nil
+	}
+`,
+		}, {
+			Old: `// mark writes an expiring mark.
+`,
+			New: `type memory struct {
+	a   *activation
+	key string
+}
+
+var remembered sync.Map // of memory
+
+// mark writes an expiring mark.
+`,
+		}, {
+			Old: `	"fmt"
+`,
+			New: `	"fmt"
+	"sync"
+`,
+		}},
+		Package: "object", Test: "TestCrashDeposits/map",
+	},
+	{
+		Number: 14, Name: "reply-before-its-commit", Promise: "O7", File: "object/turn.go",
+		Edits: []edit{{
+			Old: `	r.err = a.perform(t, r)
+	t.end()
+	r.ticket = storage.Ticket(a.last.Load())
+`,
+			New: `	before := a.last.Load()
+	r.err = a.perform(t, r)
+	t.end()
+	r.ticket = storage.Ticket(a.last.Load())
+	if mutant("reply-before-its-commit") {
+		r.ticket = storage.Ticket(before)
+	}
+`,
+		}},
+		Package: "object", Test: "TestCrashDeposits/map",
+	},
+	{
+		Name: "alarm-generation-not-checked", Promise: "A5", File: "object/alarms.go",
+		Edits: []edit{{
+			Old: `	if row == nil || row.Gen != f.gen {
+		f.settled`,
+			New: `	if row == nil || row.Gen != f.gen && !mutant("alarm-generation-not-checked") {
+		f.settled`,
+		}},
+		Package: "object", Test: "TestReplacedAlarmDoesNothing",
+	},
+	{
+		Name: "answer-outlives-its-time", Promise: "O16", File: "object/idempotent.go",
+		Edits: []edit{{
+			Old: `	if ok && h.seams.Clock.Now().UnixNano() < expires {`,
+			New: `	if ok && (mutant("answer-outlives-its-time") || h.seams.Clock.Now().UnixNano() < expires) {`,
+		}},
+		Package: "object", Test: "TestIdempotencyKey",
+	},
+	{
+		Name: "evicted-while-lent-out", Promise: "O8", File: "object/evict.go",
+		Edits: []edit{{
+			Old: ` || a.holds.Load() > 0 {
+		a.mu.Unlock()
+		return
+`,
+			New: ` || a.holds.Load() > 0 && !mutant("evicted-while-lent-out") {
+		a.mu.Unlock()
+		return
+`,
+		}},
+		Package: "object", Test: "TestReleaseLendsTheTurn",
+	},
+	{
+		Name: "eviction-forgets-the-ticket", Promise: "O7", File: "object/activation.go",
+		Edits: []edit{{
+			Old: `	raise(&c.host.departed, a.last.Load())
+`,
+			New: `	if !mutant("eviction-forgets-the-ticket") {
+		raise(&c.host.departed, a.last.Load())
+	}
+`,
+		}},
+		Package: "object", Test: "TestGateAfterEviction",
+	},
+	{
+		Name: "failed-turn-keeps-its-memory", Promise: "O6", File: "object/turn.go",
+		Edits: []edit{{
+			Old: `	if wrote || errors.Is(err, ErrPanic) {`,
+			New: `	if (wrote || errors.Is(err, ErrPanic)) && !mutant("failed-turn-keeps-its-memory") {`,
+		}},
+		Package: "object", Test: "TestTurnIsOneCommit",
+	},
+	{
+		Name: "fenced-turn-commits", Promise: "O15", File: "object/activation.go",
+		Edits: []edit{{
+			Old: `	if a.gone {
+		return named(a.id, ErrReset)
+	}
+	a.writing = true`,
+			New: `	if a.gone && !mutant("fenced-turn-commits") {
+		return named(a.id, ErrReset)
+	}
+	a.writing = true`,
+		}},
+		Package: "object", Test: "TestDeleteWhileTheAlarmsHandlerRuns",
+	},
+	{
+		Name: "put-batch-leaves-one-out", Promise: "O6", File: "object/storage.go",
+		Edits: []edit{{
+			Old: `	for i, e := range entries {
+		t.put(e.Key, values[i])
+	}
+`,
+			New: `	for i, e := range entries {
+		if mutant("put-batch-leaves-one-out") && i > 0 {
+			break
+		}
+		t.put(e.Key, values[i])
+	}
+`,
+		}},
+		Package: "object", Test: "TestCrashDeposits/map",
+	},
+	{
+		Name: "work-starts-before-durable", Promise: "O7", File: "object/work.go",
+		Edits: []edit{{
+			Old: `			if h.store.WaitDurable(depends) == nil {`,
+			New: `			if mutant("work-starts-before-durable") || h.store.WaitDurable(depends) == nil {`,
+		}},
+		Package: "object", Test: "TestNoReplyBeforeTheCommitIsDurable",
 	},
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -25,22 +26,34 @@ func (r result) line(verbose bool) string {
 	return text
 }
 
-// verdict is an error if a mutant was not found.
-func verdict(results []result, quiet bool) error {
-	found, slowest := 0, result{}
+// summary is what came of all mutants.
+type summary struct {
+	Total   int     `json:"mutants_total"`
+	Found   int     `json:"mutants_found"`
+	Slowest float64 `json:"mutants_slowest_seconds"`
+}
+
+func summarize(results []result) summary {
+	s := summary{Total: len(results)}
 	for _, r := range results {
 		if r.Found {
-			found++
+			s.Found++
 		}
-		if r.Seconds > slowest.Seconds {
-			slowest = r
-		}
+		s.Slowest = max(s.Slowest, r.Seconds)
 	}
-	if !quiet {
-		fmt.Printf("%d of %d mutants found, the slowest in %.2f s\n", found, len(results), slowest.Seconds)
-	}
-	if found < len(results) {
-		return errors.New("not every mutant was found")
+	return s
+}
+
+// line is the summary as a line of JSON.
+func (s summary) line() string {
+	text, _ := json.Marshal(s) // numbers
+	return string(text)
+}
+
+// verdict is an error if a mutant was not found.
+func (s summary) verdict() error {
+	if s.Found < s.Total {
+		return fmt.Errorf("%d of %d mutants were not found", s.Total-s.Found, s.Total)
 	}
 	return nil
 }

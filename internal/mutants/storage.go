@@ -13,4 +13,122 @@ var storageMutants = []mutant{
 		}},
 		Package: "object", Test: "TestCrashDeposits/pebble",
 	},
+	{
+		Number: 8, Name: "fatalf-returns", Promise: "O13", File: "storage/pebble_log.go",
+		Edits: []edit{{
+			Old: `	f := &fatalLog{fmt.Sprintf(format, args...)}
+`,
+			New: `	if mutant("fatalf-returns") {
+		return
+	}
+	f := &fatalLog{fmt.Sprintf(format, args...)}
+`,
+		}},
+		Package: "storage", Test: "TestFatalOnACallersGoroutine",
+	},
+	{
+		Number: 9, Name: "index-in-a-commit-of-its-own", Promise: "A1", File: "storage/store.go",
+		Edits: []edit{{
+			Old: `	s.seams.At("commit/before", object)
+	if err := s.applyMarks(b); err != nil {`,
+			New: `	if mutant("index-in-a-commit-of-its-own") {
+		rows, index := &Batch{id: b.id, marks: b.marks}, &Batch{id: b.id}
+		err := ReadBatch(b.Repr(), func(r Record) {
+			to := rows
+			if len(r.Key) > 2 && r.Key[2] == kindIndex {
+				to = index
+			}
+			switch {
+			case r.Upper != nil:
+				to.DeleteRange(r.Key, r.Upper)
+			case r.Deleted:
+				to.Delete(r.Key)
+			default:
+				to.Set(r.Key, r.Value)
+			}
+		})
+		if err != nil {
+			return 0, err
+		}
+		if !rows.Empty() && !index.Empty() {
+			s.seams.At("commit/before", object)
+			if err := s.applyMarks(rows); err != nil {
+				return 0, err
+			}
+			s.pipeline.applied(rows.Len())
+			s.seams.At("commit/after", object)
+			b = index
+		}
+	}
+	s.seams.At("commit/before", object)
+	if err := s.applyMarks(b); err != nil {`,
+		}},
+		Package: "object", Test: "TestCrashAlarm/map",
+	},
+	{
+		Name: "batch-applied-in-two", Promise: "S9", File: "storage/pebble.go",
+		Edits: []edit{{
+			Old: `	b := e.db.NewBatchWithSize(len(repr))
+`,
+			New: `	if mutant("batch-applied-in-two") {
+		first, second := new(Batch), new(Batch)
+		n := 0
+		if err := ReadBatch(repr, func(r Record) {
+			to := first
+			if n++; n > 1 {
+				to = second
+			}
+			switch {
+			case r.Upper != nil:
+				to.DeleteRange(r.Key, r.Upper)
+			case r.Deleted:
+				to.Delete(r.Key)
+			default:
+				to.Set(r.Key, r.Value)
+			}
+		}); err != nil {
+			return err
+		}
+		for _, part := range []*Batch{first, second} {
+			pb := e.db.NewBatch()
+			if err := pb.SetRepr(append(pb.Repr()[:0], part.Repr()...)); err != nil {
+				return err
+			}
+			if !part.Empty() {
+				if err := e.db.Apply(pb, pebble.NoSync); err != nil {
+					return err
+				}
+			}
+		}
+		return e.log.failed()
+	}
+	b := e.db.NewBatchWithSize(len(repr))
+`,
+		}},
+		Package: "storage/storagetest", Test: "TestCrashInALargeCommit",
+	},
+	{
+		Name: "failed-write-goes-on", Promise: "O13", File: "storage/failstop.go",
+		Edits: []edit{{
+			Old: `		if err := write(); err != nil {
+			f.end.fail(err)
+		}
+`,
+			New: `		if err := write(); err != nil && !mutant("failed-write-goes-on") {
+			f.end.fail(err)
+		}
+`,
+		}},
+		Package: "storage", Test: "TestBrokenLogUnderLoad/.log",
+	},
+	{
+		Name: "mark-expires-early", Promise: "O16", File: "storage/marks.go",
+		Edits: []edit{{
+			Old: `	if expires <= at {
+		b.Delete(key)`,
+			New: `	if expires <= at || mutant("mark-expires-early") {
+		b.Delete(key)`,
+		}},
+		Package: "object", Test: "TestIdempotencyKey",
+	},
 }

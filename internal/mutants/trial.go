@@ -146,6 +146,9 @@ func unfound(output string, err error) string {
 // test runs one test in its package's directory.
 func (l *lab) test(ctx context.Context, m mutant, switched string) (output []byte, took time.Duration, err error) {
 	args := []string{"-test.run", pattern(m.Test), "-test.timeout", patience.String(), "-test.count", "1"}
+	if l.rapid[m.Package] {
+		args = append(args, "-rapid.nofailfile")
+	}
 	cmd := exec.CommandContext(ctx, l.binary(m.Package), args...)
 	cmd.Dir = filepath.Join(l.root, m.Package)
 	cmd.Env = append(os.Environ(), variable+"="+switched)
@@ -165,12 +168,19 @@ func pattern(test string) string {
 
 var logged = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: (.*)$`)
 
+// maxMessage bounds the bytes of a message; more of it is in the output.
+const maxMessage = 200
+
 // firstLine is the first line of a failure, without the report of a passed search.
 func firstLine(output string) string {
 	for _, m := range logged.FindAllStringSubmatch(output, -1) {
-		if !strings.HasPrefix(m[1], "harness: ") && !strings.HasPrefix(m[1], "[rapid] ") {
-			return m[1]
+		if strings.HasPrefix(m[1], "harness: ") || strings.HasPrefix(m[1], "[rapid] ") {
+			continue
 		}
+		if len(m[1]) > maxMessage {
+			return strings.ToValidUTF8(m[1][:maxMessage], "") + " ..."
+		}
+		return m[1]
 	}
 	return ""
 }

@@ -25,9 +25,9 @@ func (e *explorer) branches(from candidate, out outcome) []candidate {
 	var all []candidate
 	for i := first; i < len(out.hits); i++ {
 		h := out.hits[i]
-		for _, keep := range e.survivors(h) {
+		for _, c := range e.survivors(h) {
 			p := from.plan
-			p.crashes = append(slices.Clone(p.crashes), crash{h.String(), keep})
+			p.crashes = append(slices.Clone(p.crashes), c)
 			all = append(all, candidate{p, false, h.String(), i, h.Name})
 		}
 	}
@@ -47,16 +47,27 @@ func (e *explorer) branches(from candidate, out outcome) []candidate {
 	return all
 }
 
-// survivors are the numbers of unsynced commits that a crash at h may leave:
-// none and all where durability is decided, one chosen by the seed elsewhere.
-func (e *explorer) survivors(h hit) []int {
-	switch {
-	case h.unsynced == 0:
-		return []int{0}
-	case strings.HasPrefix(h.Name, "commit/"), strings.HasPrefix(h.Name, "sync/"), strings.HasPrefix(h.Name, "ack/"):
-		return []int{0, h.unsynced}
+// survivors are the crashes to try at h. Of the unsynced commits survive none and
+// all where durability is decided, and elsewhere a number that the seed chooses;
+// on Pebble what is left of a torn write, there and where a sync begins.
+func (e *explorer) survivors(h hit) []crash {
+	none := crash{at: h.String()}
+	if h.unsynced == 0 {
+		return []crash{none}
 	}
-	return []int{int(hash(e.cfg.seed, h.String()) % uint64(h.unsynced+1))}
+	all, some, torn := none, none, none
+	all.keep = h.unsynced
+	some.keep = int(hash(e.cfg.seed, h.String()) % uint64(h.unsynced+1))
+	torn.torn = hash(e.cfg.seed, h.String()) | 1
+	switch tears := e.cfg.store == storePebble; {
+	case tears && h.Name == "sync/before":
+		return []crash{none, all, torn}
+	case strings.HasPrefix(h.Name, "commit/"), strings.HasPrefix(h.Name, "sync/"), strings.HasPrefix(h.Name, "ack/"):
+		return []crash{none, all}
+	case tears:
+		return []crash{torn}
+	}
+	return []crash{some}
 }
 
 func hash(seed uint64, text string) uint64 {

@@ -26,6 +26,11 @@ type Config struct {
 	reportFile string // where Config.record writes; empty: nowhere
 }
 
+const (
+	storeMap    = "map"
+	storePebble = "pebble"
+)
+
 // Option changes how a scenario is run, or adds a checker.
 type Option func(*Config)
 
@@ -78,11 +83,11 @@ func Watchdog(d time.Duration) Option { return func(c *Config) { c.watchdog = d 
 func Shards(n int) Option { return func(c *Config) { c.shards = n } }
 
 // MapStore keeps the store in a map. It is the default, and the fastest.
-func MapStore() Option { return func(c *Config) { c.newDisk, c.store = newMapDisk, "map" } }
+func MapStore() Option { return func(c *Config) { c.newDisk, c.store = newMapDisk, storeMap } }
 
 // PebbleStore keeps the store in Pebble, on a file system in memory that forgets
 // at a crash what was not synced.
-func PebbleStore() Option { return func(c *Config) { c.newDisk, c.store = newPebbleDisk, "pebble" } }
+func PebbleStore() Option { return func(c *Config) { c.newDisk, c.store = newPebbleDisk, storePebble } }
 
 // words are the options that Replay needs, for people.
 func (c *Config) words() string {

@@ -18,6 +18,10 @@ const (
 	Kill Kind = iota
 	// PowerLoss ends the machine: nothing survives that was not synced.
 	PowerLoss
+	// Torn ends the machine in the midst of a write: of the log's end, which was
+	// not synced, each block of 4 KiB is on the disk or not, and what the store
+	// makes of it must be a prefix of the commits. MapStore keeps some prefix.
+	Torn
 )
 
 // ErrDown is returned by calls while no process runs and none is on its way.
@@ -45,7 +49,7 @@ func (s *Sim) dies(at hit) bool {
 		c, dies := s.random.crash()
 		if dies {
 			c.at = at.String()
-			s.keep = c.keep
+			s.keep, s.torn = c.keep, c.torn
 			s.plan.crashes = append(s.plan.crashes, c)
 			s.next++
 		}
@@ -54,10 +58,20 @@ func (s *Sim) dies(at hit) bool {
 	if s.next >= len(s.plan.crashes) || !at.named(s.plan.crashes[s.next].at) {
 		return false
 	}
-	s.keep = s.plan.crashes[s.next].keep
+	s.keep, s.torn = s.plan.crashes[s.next].keep, s.plan.crashes[s.next].torn
 	s.next++
 	s.crashedAt = append(s.crashedAt, len(s.timeline.hits)-1)
 	return true
+}
+
+// tear takes the disk from a process that dies in the midst of a write, and
+// returns how many of the unsynced commits survive.
+func (s *Sim) tear(seed uint64) int {
+	kept, err := s.disk.tear(seed, s.shadow)
+	if err != nil {
+		s.fail(promisePrefix.String(), "after a torn write: %v", err)
+	}
+	return kept
 }
 
 // onDeath takes the disk from a process that dies and tells its callers.
@@ -67,7 +81,12 @@ func (s *Sim) onDeath(*machine.Process) {
 	if !s.orderly {
 		s.scenes.died(s.disk)
 	}
-	s.disk.crash(kept)
+	if torn := s.torn; torn != 0 {
+		kept = s.tear(torn)
+	} else {
+		s.disk.crash(kept)
+	}
+	s.torn = 0
 	if s.shadow != nil {
 		s.shadow = s.shadow.Crash(kept)
 	}
@@ -95,7 +114,10 @@ func (s *Sim) Crash(kind Kind) {
 		s.Fatalf("Crash: %v", ErrDown)
 	}
 	s.keep = 0
-	if n := s.disk.unsynced(); kind == Kill && n > 0 {
+	switch n := s.disk.unsynced(); {
+	case kind == Torn:
+		s.torn = s.m.Uint64() | 1
+	case kind == Kill && n > 0:
 		s.keep = int(s.m.Uint64() % uint64(n+1))
 	}
 	s.stayDown = true

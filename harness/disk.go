@@ -18,6 +18,10 @@ type disk interface {
 	// crash takes the disk from the process that died. What was synced survives,
 	// and the first keep of the batches that were not.
 	crash(keep int)
+	// tear is crash in the midst of a write: the seed chooses what of it is on
+	// the disk. It returns how many of the unsynced batches survive. The shadow
+	// was given all batches.
+	tear(seed uint64, shadow *memstore.Store) (kept int, err error)
 	// view is a copy of all that is visible now.
 	view() (*memstore.Store, error)
 	close()
@@ -32,8 +36,13 @@ func (d *mapDisk) open() (storage.Engine, error) {
 	d.mem = d.mem.Crash(keepAll) // a new life of what an earlier one may have closed
 	return d.mem, nil
 }
-func (d *mapDisk) unsynced() int                  { return d.mem.Unsynced() }
-func (d *mapDisk) crash(keep int)                 { d.mem = d.mem.Crash(keep) }
+func (d *mapDisk) unsynced() int  { return d.mem.Unsynced() }
+func (d *mapDisk) crash(keep int) { d.mem = d.mem.Crash(keep) }
+func (d *mapDisk) tear(seed uint64, _ *memstore.Store) (int, error) {
+	kept := int(seed / 2 % uint64(d.mem.Unsynced()+1))
+	d.crash(kept)
+	return kept, nil
+}
 func (d *mapDisk) view() (*memstore.Store, error) { return d.mem.Crash(keepAll), nil }
 func (d *mapDisk) close()                         {}
 

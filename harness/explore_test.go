@@ -287,3 +287,36 @@ func clients(s *harness.Sim) {
 		return nil
 	})
 }
+
+// A torn write is part of plans on Pebble, replays the same, and can be made by
+// hand.
+func TestTornCrash(t *testing.T) {
+	line := "v1:seed=0:crash=sync/before/#2,torn=5"
+	first := harness.Trace(cartScenario, line, harness.NoTornBatch, harness.PebbleStore())
+	mustSay(t, first, "dies at sync/before/#2", "of 1 unsynced survive")
+	if again := harness.Trace(cartScenario, line, harness.NoTornBatch, harness.PebbleStore()); again != first {
+		t.Errorf("first\n%s\nthen\n%s", first, again)
+	}
+	onMap, err := harness.Explore(cartScenario)
+	onPebble, err2 := harness.Explore(cartScenario, harness.PebbleStore())
+	if err != nil || err2 != nil || onPebble.Plans <= onMap.Plans {
+		t.Errorf("%d plans on a map, %d on Pebble: none of them is torn: %v, %v", onMap.Plans, onPebble.Plans, err, err2)
+	}
+	for _, store := range []harness.Option{harness.MapStore(), harness.PebbleStore()} {
+		harness.Run(t, func(s *harness.Sim) {
+			s.Host(carts)
+			s.Must(cartAdd.Call(s.Context(), s, "alice", 5))
+			for range 5 {
+				_, _ = cartAdd.Call(s.Context(), s, "bob", 1, object.Unconfirmed())
+			}
+			s.Crash(harness.Torn)
+			s.Restart()
+			bob, err := cartGet.Call(s.Context(), s, "bob", struct{}{})
+			s.Must(bob, err)
+			s.Always("some of bob's survive", bob >= 0 && bob <= 5, bob)
+			alice, err := cartGet.Call(s.Context(), s, "alice", struct{}{})
+			s.Must(alice, err)
+			s.Always("alice's survive", alice == 5, alice)
+		}, store, harness.NoTornBatch)
+	}
+}

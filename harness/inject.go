@@ -83,7 +83,7 @@ func (s *Sim) exit(p *machine.Process) {
 		return
 	}
 	if s.host != nil && s.host.Err() == nil {
-		s.fail(promiseO13, "the host goes on %v after its store has failed", exitWithin)
+		s.fail(promiseEnds.String(), "the host goes on %v after its store has failed", exitWithin)
 	}
 	s.end(p)
 }
@@ -94,14 +94,12 @@ func (s *Sim) end(p *machine.Process) {
 	p.Kill()
 }
 
-const promiseO13 = "O13: a storage error ends the host: no later call is acknowledged"
-
 // unanswered reports whether a call has met a store that has failed, so that its
 // client hears nothing before the process exits: the call may have happened or
 // not. A reply to a call that began after the failure is the host's fault.
 func (s *Sim) unanswered(p *machine.Process, object string, beganBroken bool, err error) bool {
 	if err == nil && beganBroken {
-		s.fail(promiseO13, "a call to %s was acknowledged after the store had failed", object)
+		s.fail(promiseEnds.String(), "a call to %s was acknowledged after the store had failed", object)
 	}
 	return s.failed(p) && errors.Is(err, storage.ErrStorage)
 }

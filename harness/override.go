@@ -42,9 +42,9 @@ func setInt(to *int, value string, least, most int) error {
 
 func setStore(c *Config, value string) error {
 	switch value {
-	case "map":
+	case storeMap:
 		MapStore()(c)
-	case "pebble":
+	case storePebble:
 		PebbleStore()(c)
 	default:
 		return fmt.Errorf("there is no store %q", value)

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/holdfast-dev/holdfast/internal/torn"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
@@ -49,7 +50,7 @@ func emptyPebble() (*vfs.MemFS, error) {
 	return fs, e.Close()
 }
 
-func openPebble(fs *vfs.MemFS) (storage.Engine, error) {
+func openPebble(fs vfs.FS) (storage.Engine, error) {
 	return storage.OpenPebble(pebbleDir, storage.PebbleOptions{
 		FS: fs, CacheBytes: 1 << 20, MemTableBytes: 4 << 20, NoCompactions: true,
 	})
@@ -59,13 +60,21 @@ func openPebble(fs *vfs.MemFS) (storage.Engine, error) {
 // batches survive is not left to chance: none do in the file system, and those
 // that shall are applied again.
 type pebbleDisk struct {
-	fs     *vfs.MemFS
+	mem    *vfs.MemFS
+	fs     *torn.FS       // over mem, as engine sees it
 	engine *trackedPebble // of the living process; nil: there is none
 	again  [][]byte       // batches to apply at the next open
 	zombie *trackedPebble // of the process that died last: its unwinding may still use it
 }
 
-func newPebbleDisk() disk { return &pebbleDisk{fs: newPebbleFS()} }
+func newPebbleDisk() disk {
+	d := &pebbleDisk{}
+	d.use(newPebbleFS())
+	return d
+}
+
+// use makes mem the file system of the disk.
+func (d *pebbleDisk) use(mem *vfs.MemFS) { d.mem, d.fs = mem, torn.New(mem, nil) }
 
 // trackedPebble remembers the batches that a crash would lose.
 type trackedPebble struct {
@@ -131,10 +140,10 @@ func (d *pebbleDisk) crash(keep int) {
 	if d.engine == nil {
 		return
 	}
-	fs := d.fs.CrashClone(vfs.CrashCloneCfg{})
+	mem := d.mem.CrashClone(vfs.CrashCloneCfg{})
 	d.again = d.engine.unsynced[:min(keep, len(d.engine.unsynced))]
 	d.zombie, d.engine = d.engine, nil
-	d.fs = fs
+	d.use(mem)
 }
 
 func (d *pebbleDisk) view() (*memstore.Store, error) {

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -29,10 +30,11 @@ func (p place) named(text string) bool {
 }
 
 // crash is a death of the process at a place, which the first keep of the
-// unsynced commits survive.
+// unsynced commits survive, or what is left of a write that it tears.
 type crash struct {
 	at   string // place.String()
 	keep int
+	torn uint64 // not 0: the seed of the torn write; keep is then 0
 }
 
 // plan is when a run crashes, and which faults strike it.
@@ -50,9 +52,17 @@ func (p plan) String() string {
 		fmt.Fprintf(&b, ":%s", f)
 	}
 	for _, c := range p.crashes {
-		fmt.Fprintf(&b, ":crash=%s,keep=%s", escape(c.at), keepText(c.keep))
+		fmt.Fprintf(&b, ":crash=%s,%s", escape(c.at), c.leaves())
 	}
 	return b.String()
+}
+
+// leaves is what a crash leaves, in the text of a plan.
+func (c crash) leaves() string {
+	if c.torn != 0 {
+		return fmt.Sprintf("torn=%d", c.torn)
+	}
+	return "keep=" + keepText(c.keep)
 }
 
 func keepText(n int) string {
@@ -152,13 +162,21 @@ func parseKeep(text string) (int, error) {
 }
 
 func parseCrash(text string) (c crash, err error) {
-	at, keep, ok := strings.Cut(text, ",keep=")
+	at, leaves, _ := strings.Cut(text, ",")
 	if c.at, err = unescape(at); err != nil {
 		return c, err
 	}
-	if !ok {
-		keep = "all"
+	switch name, value, _ := strings.Cut(leaves, "="); name {
+	case "":
+		c.keep = keepAll
+	case "keep":
+		c.keep, err = parseKeep(value)
+	case "torn":
+		if c.torn, err = strconv.ParseUint(value, 10, 64); c.torn == 0 && err == nil {
+			err = errors.New("torn=0 is no seed")
+		}
+	default:
+		err = fmt.Errorf("unknown part %q", leaves)
 	}
-	c.keep, err = parseKeep(keep)
 	return c, err
 }

@@ -10,8 +10,8 @@ import (
 )
 
 func TestPlanText(t *testing.T) {
-	p := plan{7, []crash{{`commit/after/cart/a:b,"c" %#2`, 0}, {"sync/before/#1", keepAll}}, nil}
-	want := `v1:seed=7:crash=commit/after/cart/a%3ab%2c%22c%22%20%25#2,keep=0:crash=sync/before/#1,keep=all`
+	p := plan{7, []crash{{`commit/after/cart/a:b,"c" %#2`, 0, 0}, {"sync/before/#1", keepAll, 0}, {"ack/after/#2", 0, 7}}, nil}
+	want := `v1:seed=7:crash=commit/after/cart/a%3ab%2c%22c%22%20%25#2,keep=0:crash=sync/before/#1,keep=all:crash=ack/after/#2,torn=7`
 	if got := p.String(); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -22,7 +22,7 @@ func TestPlanTextRoundTrip(t *testing.T) {
 		p := plan{seed: rapid.Uint64().Draw(rt, "seed")}
 		for range rapid.IntRange(0, 3).Draw(rt, "crashes") {
 			keep := rapid.SampledFrom([]int{0, 1, 17, keepAll}).Draw(rt, "keep")
-			p.crashes = append(p.crashes, crash{rapid.String().Draw(rt, "at"), keep})
+			p.crashes = append(p.crashes, crash{at: rapid.String().Draw(rt, "at"), keep: keep})
 		}
 		for range rapid.IntRange(0, 3).Draw(rt, "faults") {
 			f := fault{kind: rapid.SampledFrom(faultKinds).Draw(rt, "kind"), at: rapid.String().Draw(rt, "at")}

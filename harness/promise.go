@@ -19,6 +19,7 @@ var (
 	promiseGate      = promise{"O7", "before every commit"}
 	promisePrefix    = promise{"S9", "a prefix of the commit order"}
 	promiseOneAlarm  = promise{"A1", "exactly one"}
+	promiseEnds      = promise{"O13", "ends the host"}
 	promiseEffects   = promise{"A4", "outside effects at least once"}
 	promiseOrphan    = promise{"J5", "without an alarm"}
 	promiseRepeats   = promise{"C3", "at most 1 + the failures and crashes"}

@@ -39,6 +39,7 @@ const (
 	drawnCrashes = 3   // at most in a run
 	drawnPoints  = 300 // at most between two crashes
 	drawnKeeps   = 8   // commits that survive a crash, at most
+	drawnTorn    = 4   // ways to tear a write
 	drawnFaults  = 4   // at most in a run
 	drawnChances = 40  // at most before a fault
 )
@@ -47,10 +48,19 @@ func newDrawn(rt *rapid.T) *drawn {
 	d := &drawn{rt: rt}
 	for range rapid.IntRange(0, drawnCrashes).Draw(rt, "crashes") {
 		gap := rapid.IntRange(0, drawnPoints).Draw(rt, "after points")
-		keep := rapid.IntRange(0, drawnKeeps).Draw(rt, "keep")
-		d.crashes = append(d.crashes, drawnCrash{gap, crash{keep: keep}})
+		d.crashes = append(d.crashes, drawnCrash{gap, drawLeaves(rt)})
 	}
 	return d
+}
+
+// drawLeaves draws what a crash leaves: a number of commits, or beyond the most
+// of those a torn write.
+func drawLeaves(rt *rapid.T) crash {
+	n := rapid.IntRange(0, drawnKeeps+drawnTorn).Draw(rt, "keep")
+	if n > drawnKeeps {
+		return crash{torn: hash(uint64(n), "torn") | 1}
+	}
+	return crash{keep: n}
 }
 
 func (d *drawn) crash() (crash, bool) {

@@ -26,11 +26,16 @@ func (s *Sim) compareShadow() error {
 	if err != nil {
 		return err
 	}
-	got, err := view.NewIter(nil, nil)
+	return compareStores(view, s.shadow.Crash(keepAll))
+}
+
+// compareStores compares what a store holds with what it should hold.
+func compareStores(holds, should *memstore.Store) error {
+	got, err := holds.NewIter(nil, nil)
 	if err != nil {
 		return err
 	}
-	want, err := s.shadow.Crash(keepAll).NewIter(nil, nil)
+	want, err := should.NewIter(nil, nil)
 	if err != nil {
 		return err
 	}
@@ -51,9 +56,10 @@ func (s *Sim) compareShadow() error {
 	return nil
 }
 
-// newShadow is a second store, or nil if no checker wants one.
+// newShadow is a second store, or nil if nobody wants one. Pebble does: a torn
+// write is compared with it.
 func newShadow(c *Config) *memstore.Store {
-	if !c.shadow {
+	if !c.shadow && c.store != storePebble {
 		return nil
 	}
 	return memstore.New()

@@ -34,8 +34,9 @@ type Sim struct {
 	proc    *machine.Process
 	starts  int
 	crashes int
-	next    int // of the plan's crashes
-	keep    int // how many commits survive the crash under way
+	next    int    // of the plan's crashes
+	keep    int    // how many commits survive the crash under way
+	torn    uint64 // not 0: the seed of what is left of the write that it tears
 
 	crashedAt []int // places in the timeline of the plan's crashes so far
 

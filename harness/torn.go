@@ -1,0 +1,64 @@
+package harness
+
+import (
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/holdfast-dev/holdfast/internal/torn"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
+)
+
+// tear lets the power fail between the write of a sync and its end.
+func (d *pebbleDisk) tear(seed uint64, shadow *memstore.Store) (kept int, err error) {
+	if d.unsynced() == 0 {
+		d.crash(0)
+		return 0, nil
+	}
+	moment := d.duringSync()
+	d.zombie, d.engine = d.engine, nil
+	mem, err := moment.Image(torn.Keep(seed))
+	if err != nil {
+		return 0, err
+	}
+	d.use(mem)
+	return survived(moment, torn.Keep(seed), shadow)
+}
+
+// duringSync is the moment at which a sync has written all and synced nothing.
+func (d *pebbleDisk) duringSync() (moment torn.Moment) {
+	seen := false
+	d.fs.SetBefore(func(op torn.Op) error {
+		if op.Kind == "sync" && !seen {
+			seen, moment = true, d.fs.Capture()
+		}
+		return nil
+	})
+	_ = d.engine.Engine.Sync() // of a machine that is no more
+	d.fs.SetBefore(nil)
+	return moment
+}
+
+// survived opens a copy of what is left and finds out how many of the batches
+// that the shadow knows as unsynced are in it.
+func survived(moment torn.Moment, keep torn.Keep, shadow *memstore.Store) (kept int, err error) {
+	mem, err := moment.Image(keep)
+	if err != nil {
+		return 0, err
+	}
+	e, err := openPebble(mem)
+	if err != nil {
+		return 0, fmt.Errorf("the store does not open: %w", err)
+	}
+	left, err := copyOf(e)
+	_ = e.(interface{ DB() *pebble.DB }).DB().Close() // without the flush of an orderly end
+	if err != nil {
+		return 0, err
+	}
+	for kept = shadow.Unsynced(); kept >= 0; kept-- {
+		if err = compareStores(left, shadow.Crash(kept)); err == nil {
+			return kept, nil
+		}
+	}
+	return 0, fmt.Errorf("what is left is no prefix of the commits: %w", err)
+}

@@ -1,0 +1,99 @@
+package harness
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
+)
+
+// tornAfter applies batches of 3 KB to a disk on Pebble and to a shadow, of
+// which the first two are synced, and tears the write of the others.
+func tornAfter(t *testing.T, seed uint64, toShadow func(shadow *memstore.Store, n int, b *storage.Batch)) (*pebbleDisk, *memstore.Store, int, error) {
+	t.Helper()
+	const batches, synced = 8, 2
+	d, shadow := newPebbleDisk().(*pebbleDisk), memstore.New()
+	e, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range batches {
+		var b storage.Batch
+		b.Set(fmt.Appendf(nil, "key%d", n), bytes.Repeat([]byte{byte(n)}, 3000))
+		if err := e.Apply(b.Repr()); err != nil {
+			t.Fatal(err)
+		}
+		toShadow(shadow, n, &b)
+		if n == synced-1 {
+			if err := e.Sync(); err != nil {
+				t.Fatal(err)
+			}
+			_ = shadow.Sync()
+		}
+	}
+	kept, err := d.tear(seed, shadow)
+	return d, shadow, kept, err
+}
+
+func apply(shadow *memstore.Store, _ int, b *storage.Batch) { _ = shadow.Apply(b.Repr()) }
+
+// A torn write leaves a prefix of the commits, which is found out; the same seed
+// leaves the same one, and different seeds leave parts of each length.
+func TestTornWriteLeavesAPrefix(t *testing.T) {
+	lengths := make(map[int]int)
+	for seed := uint64(1); seed < 80; seed += 2 {
+		d, shadow, kept, err := tornAfter(t, seed, apply)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		view, err := d.view()
+		if err == nil {
+			err = compareStores(view, shadow.Crash(kept))
+		}
+		if err != nil {
+			t.Errorf("seed %d, %d survive: %v", seed, kept, err)
+		}
+		d.close()
+		again, _, keptAgain, err := tornAfter(t, seed, apply)
+		if keptAgain != kept || err != nil {
+			t.Errorf("seed %d leaves %d, and %d the next time, %v", seed, kept, keptAgain, err)
+		}
+		again.close()
+		lengths[kept]++
+	}
+	if len(lengths) < 3 || lengths[0] == 40 {
+		t.Errorf("how many survive, and how often: %v", lengths)
+	}
+}
+
+// A commit that reaches the store in two batches is found torn.
+func TestTornCommitIsFound(t *testing.T) {
+	found := 0
+	for seed := uint64(1); seed < 80; seed += 2 {
+		var half []byte
+		d, _, _, err := tornAfter(t, seed, func(shadow *memstore.Store, n int, b *storage.Batch) {
+			if n%2 == 0 {
+				half = bytes.Clone(b.Repr())
+				return
+			}
+			var whole storage.Batch
+			for _, repr := range [][]byte{half, b.Repr()} {
+				_ = storage.ReadBatch(repr, func(r storage.Record) { whole.Set(r.Key, r.Value) })
+			}
+			_ = shadow.Apply(whole.Repr())
+		})
+		if err != nil {
+			found++
+			if !strings.Contains(err.Error(), "no prefix of the commits") {
+				t.Fatal(err)
+			}
+		}
+		d.close()
+	}
+	if found == 0 {
+		t.Error("no seed finds a commit that is torn")
+	}
+}

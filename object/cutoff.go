@@ -1,0 +1,174 @@
+package object
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// flights is the alarms under way. Before the handlers of a flight run, a row of
+// the store tells which they are, durably. If the process dies, the next one
+// finds the row and knows whose handlers were cut off (A8). One row and one sync
+// serve a whole flight.
+type flights struct {
+	mu    sync.Mutex
+	next  uint64
+	ended []uint64 // flights that are over and whose rows are still stored
+	// suspects are objects whose alarm was cut off before. They fly one at a
+	// time, so that an alarm that kills the process is soon cut off alone, and
+	// the others are counted once or twice at most.
+	suspects map[storage.ID]bool
+	lane     []alarm.Entry // suspects that wait for the one that flies
+	laneBusy bool
+
+	landing landing
+}
+
+const (
+	flightRow = "flight/" // then the epoch and the number of the flight
+	// flightSize bounds the alarms of one flight.
+	flightSize = 128
+)
+
+func flightName(epoch, n uint64) string { return fmt.Sprintf("%s%d/%d", flightRow, epoch, n) }
+
+// announce stores which alarms are about to be handled, and waits until it is
+// durable. Rows of flights that are over go in the same batch.
+func (h *Host) announce(entries []alarm.Entry) (n uint64, err error) {
+	f := &h.flights
+	f.mu.Lock()
+	f.next++
+	n = f.next
+	ended := f.ended
+	f.ended = nil
+	f.mu.Unlock()
+
+	var b storage.Batch
+	for _, old := range ended {
+		b.DeleteMeta(flightName(h.Epoch(), old))
+	}
+	b.SetMeta(flightName(h.Epoch(), n), encodeFlight(entries))
+	t, err := h.store.Commit(&b)
+	if err != nil {
+		f.over(ended...) // their rows are still there
+		return 0, err
+	}
+	return n, h.store.WaitDurable(t)
+}
+
+// over notes that every handler of some flights has ended.
+func (f *flights) over(n ...uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended = append(f.ended, n...)
+}
+
+func (f *flights) isSuspect(id storage.ID) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.suspects[id]
+}
+
+func (f *flights) clear(id storage.ID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.suspects, id)
+}
+
+// countCutOff finds the flights of earlier processes and counts, in the alarms
+// that were not settled, that an attempt was cut off.
+func (h *Host) countCutOff() error {
+	f := &h.flights
+	f.suspects = make(map[storage.ID]bool)
+	var names []string
+	var cut []alarm.Entry
+	err := h.store.Metas(flightRow, func(name string, value []byte) error {
+		entries, err := decodeFlight(value)
+		names, cut = append(names, name), append(cut, entries...)
+		return err
+	})
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	var b storage.Batch
+	if !h.store.Previous().Clean {
+		for _, e := range cut {
+			if err := h.countCrash(&b, e); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range names {
+		b.DeleteMeta(name)
+	}
+	t, err := h.store.Commit(&b)
+	if err != nil {
+		return err
+	}
+	return h.store.WaitDurable(t)
+}
+
+// countCrash adds one to the crashes of an alarm, if it is still the one whose
+// handler ran. Its generation stays, so that a second flight row that names it
+// counts too; its due time stays as well.
+func (h *Host) countCrash(b *storage.Batch, e alarm.Entry) error {
+	o, err := h.store.Find(storage.ID{Class: e.Class, Name: e.Name})
+	if err != nil || uint64(o.Number) != e.Object {
+		return err
+	}
+	value, ok, err := h.store.Alarm(o)
+	if err != nil || !ok {
+		return err
+	}
+	row, err := alarm.DecodeRow(value)
+	if err != nil || row.Gen != e.Gen {
+		return err
+	}
+	row.Crashes++
+	h.flights.suspects[o.ID] = true
+	h.metrics.recoveries.WithLabelValues("alarm cut off").Inc()
+	old := row
+	moveAlarm(b, o, &old, &row)
+	return nil
+}
+
+// encodeFlight lists alarms: shard, number and generation, class, name.
+func encodeFlight(entries []alarm.Entry) []byte {
+	var b []byte
+	for _, e := range entries {
+		b = binary.AppendUvarint(b, uint64(e.Shard))
+		b = binary.AppendUvarint(b, e.Object)
+		index := alarm.AppendIndex(nil, e.Gen, e.Class, e.Name)
+		b = binary.AppendUvarint(b, uint64(len(index)))
+		b = append(b, index...)
+	}
+	return b
+}
+
+func decodeFlight(b []byte) (entries []alarm.Entry, err error) {
+	bad := fmt.Errorf("%w: flight row %x", storage.ErrCorrupt, b)
+	for len(b) > 0 {
+		var field [3]uint64
+		for i := range field {
+			v, n := binary.Uvarint(b)
+			if n <= 0 {
+				return nil, bad
+			}
+			field[i], b = v, b[n:]
+		}
+		if field[2] > uint64(len(b)) {
+			return nil, bad
+		}
+		gen, class, name, err := alarm.DecodeIndex(b[:field[2]])
+		if err != nil {
+			return nil, errors.Join(bad, err)
+		}
+		b = b[field[2]:]
+		entries = append(entries, alarm.Entry{Shard: int(field[0]), Object: field[1], Gen: gen, Class: class, Name: name})
+	}
+	return entries, nil
+}

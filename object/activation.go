@@ -124,7 +124,7 @@ func (a *activation) accept(ctx context.Context, r *Request, mayRun bool) (inlin
 		return false, err
 	}
 	if r.done == nil {
-		r.done = make(chan struct{}, 1)
+		r.done = a.hosted.host.doneChans.Get().(chan struct{})
 	}
 	a.push(r)
 	if !a.running {
@@ -209,17 +209,22 @@ func (a *activation) pop() *Request {
 }
 
 // await waits for a queued request. A ctx that ends while it waits takes it out;
-// one that ends later leaves its outcome unknown.
+// one that ends while its handler runs leaves its outcome unknown. A turn that has
+// ended has a known outcome, for which the caller waits in any case.
 func (a *activation) await(ctx context.Context, r *Request) error {
 	cause := a.hosted.host.seams.Executor.Wait(ctx, r.done)
-	if cause == nil {
-		return r.err
-	}
-	if r.state.CompareAndSwap(waiting, abandoned) {
+	switch {
+	case cause == nil:
+	case r.state.CompareAndSwap(waiting, abandoned):
 		return named(a.id, cause)
+	case r.state.CompareAndSwap(started, abandoned):
+		r.left = true
+		return fmt.Errorf("%s: %w: %w", a.id, ErrUnknown, cause)
+	default:
+		_ = a.hosted.host.seams.Executor.Wait(context.Background(), r.done)
 	}
-	r.left = true
-	return fmt.Errorf("%s: %w: %w", a.id, ErrUnknown, cause)
+	a.hosted.host.doneChans.Put(r.done)
+	return r.err
 }
 
 // drain serves the queue until it is empty, as a task of its own.
@@ -234,7 +239,7 @@ func (a *activation) drain() {
 			return
 		}
 		owns := a.serve(r)
-		r.finish()
+		r.finish(a.hosted.host)
 		if !owns {
 			return
 		}
@@ -253,11 +258,19 @@ func (a *activation) take() *Request {
 	return r
 }
 
-// finish tells who waits for the request that its turn has ended.
-func (r *Request) finish() {
-	if r.done != nil {
-		r.done <- struct{}{}
+// finish tells who waits for the request that its turn has ended: at once, or, if
+// the reply is gated, when it is durable, so that one wake is enough.
+func (r *Request) finish(h *Host) {
+	if r.done == nil || !r.state.CompareAndSwap(started, replying) {
+		return
 	}
+	if r.gated && !h.store.Durable(r.ticket) {
+		r.held = h.seams.Clock.Now()
+		if h.store.Follow(&r.follower, r.ticket, r.done) {
+			return
+		}
+	}
+	r.done <- struct{}{}
 }
 
 // yield gives up the turn: to a task that serves the queue, or to nobody.
@@ -348,8 +361,9 @@ func (a *activation) end(cause error, follow func([]*Request)) bool {
 			h.wake <- struct{}{}
 			continue
 		}
-		r.state.Store(waiting)
-		rest = append(rest, r)
+		if r.state.CompareAndSwap(started, waiting) { // its caller is still there
+			rest = append(rest, r)
+		}
 	}
 	life := a.life
 	a.mu.Unlock()
@@ -372,8 +386,7 @@ func (c *hosted) again(rs []*Request) {
 				continue
 			}
 			if err != nil {
-				r.err = err
-				r.finish()
+				c.host.refuse(err, r)
 			}
 			break
 		}
@@ -381,9 +394,11 @@ func (c *hosted) again(rs []*Request) {
 }
 
 // refuse answers calls with err without running them.
-func refuse(rs []*Request, err error) {
+func (h *Host) refuse(err error, rs ...*Request) {
 	for _, r := range rs {
-		r.err = err
-		r.finish()
+		if r.state.CompareAndSwap(waiting, started) || r.state.Load() == started {
+			r.err = err
+			r.finish(h)
+		}
 	}
 }

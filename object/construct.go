@@ -100,14 +100,15 @@ func (a *activation) constructorFailed(t *turn, cause error) error {
 	var kept []*Request // runtime's own go on with the next activation
 	for _, r := range rest {
 		if _, ok := r.op.(callable); !ok {
-			r.state.Store(waiting)
-			a.push(r)
+			if r.state.CompareAndSwap(started, waiting) {
+				a.push(r)
+			}
 			continue
 		}
 		kept = append(kept, r)
 	}
 	a.mu.Unlock()
-	refuse(kept, err)
+	a.hosted.host.refuse(err, kept...)
 	return err
 }
 
@@ -184,7 +185,7 @@ func (t *turn) block(ctx context.Context, limit time.Duration, fn func(context.C
 	inner, cancel := t.deadline(ctx, limit)
 	timer := a.hosted.host.seams.Clock.AfterFunc(limit, func() {
 		err := fmt.Errorf("%s: %w: %w: limit %v", a.id, ErrConstructor, ErrTimeout, limit)
-		a.end(err, func(rs []*Request) { refuse(rs, err) })
+		a.end(err, func(rs []*Request) { a.hosted.host.refuse(err, rs...) })
 	})
 	defer cancel()
 	defer timer.Stop()

@@ -28,11 +28,13 @@ type Host struct {
 	waits   waits
 	lru     lru
 	batches sync.Pool // of *storage.Batch
-	expiry  expiry
-	watch   watchers
-	lazy    lazySync
-	report  report
-	metrics *metrics
+	// doneChans are those of requests that were answered.
+	doneChans sync.Pool
+	expiry    expiry
+	watch     watchers
+	lazy      lazySync
+	report    report
+	metrics   *metrics
 
 	life life
 
@@ -61,6 +63,7 @@ func Open(o Options, defs ...Definition) (*Host, error) {
 	}
 	h := &Host{options: o, seams: o.Seams, hosted: make(map[string]*hosted)}
 	h.batches.New = func() any { return new(storage.Batch) }
+	h.doneChans.New = func() any { return make(chan struct{}, 1) }
 	h.lru.init(h)
 	h.life.init()
 	if err := h.register(defs); err != nil {
@@ -162,6 +165,7 @@ func (h *Host) Invoke(ctx context.Context, r *Request) error {
 // outside runs a request and lets its reply out when all that it depends on is
 // durable (O7). An error of the handler may tell what it read, so it waits too.
 func (h *Host) outside(ctx context.Context, c *hosted, r *Request) error {
+	r.gated = !r.unconfirmed
 	err := c.deliver(ctx, r)
 	if r.left {
 		return err
@@ -170,12 +174,8 @@ func (h *Host) outside(ctx context.Context, c *hosted, r *Request) error {
 		h.lazy.plan(h)
 		return err
 	}
-	if !h.store.Durable(r.ticket) {
-		began := h.seams.Clock.Now()
-		if e := h.store.WaitDurable(r.ticket); e != nil {
-			return named(r.id, e)
-		}
-		h.metrics.gate.Observe(h.seams.Clock.Now().Sub(began).Seconds())
+	if e := h.hold(r); e != nil {
+		return named(r.id, e)
 	}
 	if e := h.store.Err(); e != nil && err == nil {
 		return named(r.id, e)
@@ -184,6 +184,21 @@ func (h *Host) outside(ctx context.Context, c *hosted, r *Request) error {
 		h.seams.At("ack/before", r.id.String())
 	}
 	return err
+}
+
+// hold keeps the reply of a turn that has ended until it is durable.
+func (h *Host) hold(r *Request) error {
+	if r.held.IsZero() {
+		if h.store.Durable(r.ticket) {
+			return nil
+		}
+		r.held = h.seams.Clock.Now()
+	}
+	if err := h.store.WaitFollowed(&r.follower, r.ticket); err != nil {
+		return err
+	}
+	h.metrics.gate.Observe(h.seams.Clock.Now().Sub(r.held).Seconds())
+	return nil
 }
 
 // CallBytes calls a method by name with an encoded argument and returns the

@@ -58,19 +58,24 @@ type Request struct {
 	ttl         time.Duration // of the stored answer
 	unconfirmed bool
 	exempt      bool // from the mailbox's limits and from shutdown: alarms, work
+	gated       bool // the reply is let out when the turn is durable
 
 	life *State // the activation it is bound to; nil: any
 
 	// Set by the mailbox.
 	next     *Request // in the queue
 	queuedAt time.Time
-	state    atomic.Int32  // waiting, started or abandoned
+	state    atomic.Int32  // waiting, started, replying or abandoned
 	done     chan struct{} // one slot; nil if the caller runs the turn itself
 
 	// Set by the turn.
 	turn   turn
 	err    error
 	ticket storage.Ticket // what the reply depends on
+
+	// Of a gated reply whose caller waits for done.
+	follower storage.Follower
+	held     time.Time // when the turn ended; zero: the reply was not held
 
 	// left: the caller has gone while the handler ran, and must not look at what
 	// the turn sets.
@@ -81,7 +86,8 @@ type Request struct {
 const (
 	waiting int32 = iota
 	started
-	abandoned // its caller has gone while it waited
+	replying  // its turn has ended, and the reply is on its way
+	abandoned // its caller has gone, while it waited or while the handler ran
 )
 
 func (r *Request) init(id storage.ID, op operation, opts []CallOption) {

@@ -134,7 +134,7 @@ func (a *activation) serve(r *Request) bool {
 		if !complete { // the handler ended its goroutine
 			t.end()
 			r.err, r.ticket = &PanicError{ID: a.id}, storage.Ticket(a.last.Load())
-			r.finish()
+			r.finish(a.hosted.host)
 			if t.owns {
 				a.yield()
 			}

@@ -22,16 +22,16 @@ type pipeline struct {
 	last      atomic.Uint64 // the newest ticket given out
 	durable   atomic.Uint64 // every ticket up to this one is durable
 	unsynced  atomic.Int64  // bytes applied and not yet durable
-	waiterBuf sync.Pool     // of *waiter
+	spare     sync.Pool     // of *Follower
 
-	mu      sync.Mutex
-	leading bool // a leader is at work, or is named and about to wake
-	waiters []*waiter
+	mu        sync.Mutex
+	leading   bool // a leader is at work, or is named and about to wake
+	followers []*Follower
 }
 
-// waiter waits until its ticket is durable, until it is to lead, or until the
-// store is dead.
-type waiter struct {
+// A Follower waits until its ticket is durable, until it is to lead, or until the
+// store is dead. The zero value is ready for Follow.
+type Follower struct {
 	ticket uint64
 	lead   bool          // set before wake, under pipeline.mu
 	wake   chan struct{} // one slot
@@ -39,7 +39,7 @@ type waiter struct {
 
 func (p *pipeline) init(s *Store, maxBytes int64) {
 	p.store, p.maxBytes = s, maxBytes
-	p.waiterBuf.New = func() any { return &waiter{wake: make(chan struct{}, 1)} }
+	p.spare.New = func() any { return &Follower{wake: make(chan struct{}, 1)} }
 }
 
 // applied numbers a commit of n bytes that has just become visible.
@@ -70,13 +70,13 @@ func (s *Store) WaitDurable(t Ticket) error {
 		if p.durable.Load() >= uint64(t) {
 			return nil
 		}
-		w := p.join(uint64(t))
-		if w != nil {
+		f := p.join(uint64(t))
+		if f != nil {
 			// The context never ends, so the wait ends with a wake.
-			_ = s.seams.Executor.Wait(context.Background(), w.wake)
-			lead := w.lead
-			w.lead = false
-			p.waiterBuf.Put(w)
+			_ = s.seams.Executor.Wait(context.Background(), f.wake)
+			lead := f.lead
+			f.lead = false
+			p.spare.Put(f)
 			if !lead {
 				continue
 			}
@@ -85,6 +85,35 @@ func (s *Store) WaitDurable(t Ticket) error {
 			return err
 		}
 	}
+}
+
+// Follow is the first half of WaitDurable, on behalf of a task that waits for
+// wake already: a value is sent to wake, which has a free slot, when t is durable,
+// when the store is dead, or when it is the task's place to sync for others too.
+// The task then calls WaitFollowed. Follow returns false and will send nothing if
+// t is durable or nobody is syncing: the task must be woken to call WaitDurable.
+func (s *Store) Follow(f *Follower, t Ticket, wake chan struct{}) bool {
+	p := &s.pipeline
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.leading || s.dead.Load() != nil || p.durable.Load() >= uint64(t) {
+		return false
+	}
+	f.ticket, f.wake = uint64(t), wake
+	p.followers = append(p.followers, f)
+	return true
+}
+
+// WaitFollowed is WaitDurable for a task that has got its wake from Follow, or
+// that never followed.
+func (s *Store) WaitFollowed(f *Follower, t Ticket) error {
+	if f.lead {
+		f.lead = false
+		if err := s.pipeline.lead(); err != nil {
+			return err
+		}
+	}
+	return s.WaitDurable(t)
 }
 
 // WaitSeen returns nil when everything that the caller can have read from the
@@ -114,18 +143,18 @@ func (s *Store) syncSeen() error {
 	return s.Err()
 }
 
-// join makes the caller the leader, for which it returns nil, or a waiter.
-func (p *pipeline) join(t uint64) *waiter {
+// join makes the caller the leader, for which it returns nil, or a follower.
+func (p *pipeline) join(t uint64) *Follower {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.leading || p.store.dead.Load() != nil {
 		p.leading = true
 		return nil
 	}
-	w := p.waiterBuf.Get().(*waiter)
-	w.ticket = t
-	p.waiters = append(p.waiters, w)
-	return w
+	f := p.spare.Get().(*Follower)
+	f.ticket = t
+	p.followers = append(p.followers, f)
+	return f
 }
 
 // lead syncs once for all commits applied so far and wakes who waited for them.
@@ -154,25 +183,25 @@ func (s *Store) syncNow() error {
 	return nil
 }
 
-// pass wakes the waiters whose tickets are durable and names the first of the
+// pass wakes the followers whose tickets are durable and names the first of the
 // others the next leader.
 func (p *pipeline) pass(upTo uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	rest := p.waiters[:0]
-	var next *waiter
-	for _, w := range p.waiters {
+	rest := p.followers[:0]
+	var next *Follower
+	for _, f := range p.followers {
 		switch {
-		case w.ticket <= upTo:
-			w.wake <- struct{}{}
+		case f.ticket <= upTo:
+			f.wake <- struct{}{}
 		case next == nil:
-			next = w
+			next = f
 		default:
-			rest = append(rest, w)
+			rest = append(rest, f)
 		}
 	}
-	clear(p.waiters[len(rest):])
-	p.waiters = rest
+	clear(p.followers[len(rest):])
+	p.followers = rest
 	p.leading = next != nil
 	if next != nil {
 		next.lead = true
@@ -180,15 +209,15 @@ func (p *pipeline) pass(upTo uint64) {
 	}
 }
 
-// release wakes all waiters of a dead store.
+// release wakes all followers of a dead store.
 func (p *pipeline) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, w := range p.waiters {
-		w.wake <- struct{}{}
+	for _, f := range p.followers {
+		f.wake <- struct{}{}
 	}
-	clear(p.waiters)
-	p.waiters = p.waiters[:0]
+	clear(p.followers)
+	p.followers = p.followers[:0]
 }
 
 // Pending is how many commits are applied and not yet known to be durable.

@@ -59,7 +59,7 @@ func TestHiddenWaitIsNamed(t *testing.T) {
 		s.Host(stuck)
 		s.Must(wait.Call(s.Context(), s, "one", 0))
 	}, harness.Watchdog(30*time.Millisecond))
-	mustSay(t, said, `task "object"`, "Remedy: wait through seams", "explore_test.go")
+	mustSay(t, said, `task "crew"`, "Remedy: wait through seams", "explore_test.go")
 }
 
 // A call that waits for what never happens is told from one that is slow.

@@ -129,7 +129,7 @@ func (a *activation) accept(ctx context.Context, r *Request, mayRun bool) (inlin
 	a.push(r)
 	if !a.running {
 		a.running = true
-		a.hosted.host.seams.Executor.Go("object", a.drain)
+		a.hosted.host.crew.add(a)
 	}
 	return false, nil
 }
@@ -227,8 +227,8 @@ func (a *activation) await(ctx context.Context, r *Request) error {
 	return r.err
 }
 
-// drain serves the queue until it is empty, as a task of its own.
-func (a *activation) drain() {
+// run serves the queue until it is empty.
+func (a *activation) run() {
 	for {
 		r := a.take()
 		if r == nil {
@@ -282,7 +282,7 @@ func (a *activation) yield() {
 	case a.head == nil:
 		a.running = false
 	default:
-		a.hosted.host.seams.Executor.Go("object", a.drain)
+		a.hosted.host.crew.add(a)
 	}
 }
 

@@ -24,8 +24,6 @@ type flights struct {
 	suspects map[storage.ID]bool
 	lane     []alarm.Entry // suspects that wait for the one that flies
 	laneBusy bool
-
-	landing landing
 }
 
 const (

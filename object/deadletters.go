@@ -106,17 +106,24 @@ func (h *Host) takeDeadLetter(ctx context.Context, id storage.ID, seq uint64, us
 func (h *Host) died(c *hosted, d DeadLetter, at storage.Ticket) {
 	c.counts.dead.Add(1)
 	h.options.Logger.Error("alarm is a dead letter", "class", d.ID.Class, "object", d.ID.Name, "reason", d.Reason, "error", d.LastError)
-	if c.options.OnDeadLetter == nil || h.life.enter(true) != nil {
+	if c.options.OnDeadLetter == nil {
 		return
 	}
-	h.seams.Executor.Go("deadletter", func() {
-		defer h.life.leave()
-		if h.store.WaitDurable(at) != nil {
+	h.life.begin()
+	h.durably.then(at, func(err error) {
+		if err != nil {
+			h.life.leave()
 			return
 		}
-		log := func(err error) { h.options.Logger.Error("OnDeadLetter panicked", "error", err) }
-		if err := guard(d.ID, func() error { c.options.OnDeadLetter(h.life.ctx, d); return nil }, log); err != nil {
-			log(err)
-		}
+		h.crew.add(runFunc(func() { h.tellDead(c, d) }))
 	})
+}
+
+// tellDead runs the hook for a dead letter.
+func (h *Host) tellDead(c *hosted, d DeadLetter) {
+	defer h.life.leave()
+	log := func(err error) { h.options.Logger.Error("OnDeadLetter panicked", "error", err) }
+	if err := guard(d.ID, func() error { c.options.OnDeadLetter(h.life.ctx, d); return nil }, log); err != nil {
+		log(err)
+	}
 }

@@ -33,6 +33,8 @@ type Host struct {
 	expiry    expiry
 	watch     watchers
 	lazy      lazySync
+	crew      crew
+	durably   durably
 	report    report
 	metrics   *metrics
 
@@ -65,6 +67,7 @@ func Open(o Options, defs ...Definition) (*Host, error) {
 	h.batches.New = func() any { return new(storage.Batch) }
 	h.doneChans.New = func() any { return make(chan struct{}, 1) }
 	h.lru.init(h)
+	h.crew.executor, h.durably.host = h.seams.Executor, h
 	h.life.init()
 	if err := h.register(defs); err != nil {
 		return nil, err
@@ -274,9 +277,12 @@ func (l *life) init() {
 	l.idle = make(chan struct{}, 1)
 }
 
+// begin counts something of the runtime's own that begins.
+func (l *life) begin() { l.busy.Add(1) }
+
 // enter counts something that begins. Exempt are the runtime's own.
 func (l *life) enter(exempt bool) error {
-	l.busy.Add(1)
+	l.begin()
 	if l.closing.Load() && !exempt {
 		l.leave()
 		if err := l.err(); err != nil && !errors.Is(err, ErrShutdown) {

@@ -88,33 +88,47 @@ func (s *State) Go(ctx context.Context, name string, fn func(context.Context)) e
 	}
 	a, h := s.act, s.act.hosted.host
 	t.then(func(storage.Ticket) {
-		depends := storage.Ticket(a.last.Load())
 		a.holds.Add(1)
-		if h.life.enter(true) != nil {
-			return
-		}
-		h.seams.Executor.Go(name, func() {
-			defer h.life.leave()
-			defer a.holds.Add(-1)
-			if h.store.WaitDurable(depends) == nil {
-				s.work(name, fn)
-			}
-		})
+		h.life.begin()
+		w := &work{life: s, name: name, fn: fn}
+		h.durably.then(storage.Ticket(a.last.Load()), w.start)
 	})
 	return nil
 }
 
-// work runs fn with a context that ends with the activation and the host.
-func (s *State) work(name string, fn func(context.Context)) {
-	h := s.act.hosted.host
+// work is a function that runs beside the turns.
+type work struct {
+	life *State
+	name string
+	fn   func(context.Context)
+}
+
+// start has the work run, unless the commit that began it may be lost.
+func (w *work) start(err error) {
+	if err != nil {
+		w.end()
+		return
+	}
+	w.life.act.hosted.host.crew.add(w)
+}
+
+func (w *work) end() {
+	w.life.act.holds.Add(-1)
+	w.life.act.hosted.host.life.leave()
+}
+
+// run runs fn with a context that ends with the activation and the host.
+func (w *work) run() {
+	defer w.end()
+	s, h := w.life, w.life.act.hosted.host
 	ctx, cancel := context.WithCancelCause(h.life.ctx)
 	defer cancel(context.Canceled)
 	defer s.onEnd(cancel)()
 	if h.seams.Probe != nil {
 		h.seams.At("work/start", s.act.id.String())
 	}
-	log := func(err error) { s.Log().Error("work panicked", "work", name, "error", err) }
-	if err := guard(s.act.id, func() error { fn(ctx); return nil }, log); err != nil {
+	log := func(err error) { s.Log().Error("work panicked", "work", w.name, "error", err) }
+	if err := guard(s.act.id, func() error { w.fn(ctx); return nil }, log); err != nil {
 		log(err)
 	}
 }

@@ -37,8 +37,12 @@ var objectMutants = []mutant{
 	{
 		Number: 12, Name: "reply-before-sync", Promise: "O7", File: "object/host.go",
 		Edits: []edit{{
-			Old: `	if !h.store.Durable(r.ticket) {`,
-			New: `	if !mutant("reply-before-sync") && !h.store.Durable(r.ticket) {`,
+			Old: `	r.gated = !r.unconfirmed`,
+			New: `	r.gated = !r.unconfirmed && !mutant("reply-before-sync")`,
+		}, {
+			Old: `	if e := h.hold(r); e != nil {`,
+			New: `	if mutant("reply-before-sync") {
+	} else if e := h.hold(r); e != nil {`,
 		}},
 		Package: "object", Test: "TestCrashDeposits/map",
 	},

@@ -16,13 +16,13 @@ type Ticket uint64
 // applied before; those who come meanwhile wait, and one of them leads next. So
 // there is no goroutine while nobody waits, and one sync serves all who do.
 type pipeline struct {
-	store     *Store
-	maxBytes  int64
-	began     atomic.Uint64 // commits that have begun to be applied; never less than last
-	last      atomic.Uint64 // the newest ticket given out
-	durable   atomic.Uint64 // every ticket up to this one is durable
-	unsynced  atomic.Int64  // bytes applied and not yet durable
-	spare     sync.Pool     // of *Follower
+	store    *Store
+	maxBytes int64
+	began    atomic.Uint64 // commits that have begun to be applied; never less than last
+	last     atomic.Uint64 // the newest ticket given out
+	durable  atomic.Uint64 // every ticket up to this one is durable
+	unsynced atomic.Int64  // bytes applied and not yet durable
+	spare    sync.Pool     // of *Follower
 
 	mu        sync.Mutex
 	leading   bool // a leader is at work, or is named and about to wake

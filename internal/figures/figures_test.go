@@ -118,8 +118,9 @@ func TestSometimesAndYears(t *testing.T) {
 
 func TestCount(t *testing.T) {
 	s := &suite{values: values{}}
-	s.count([]byte("=== RUN\n    x_test.go:1: {\"fs_errors\":3,\"other\":1}\n{\"fs_errors\":4}\n{not JSON}\nPASS\n"))
-	if len(s.values) != 1 || s.values["fs_errors"] != 7 {
+	s.count([]byte("=== RUN\n{\"fs_errors\":3,\"other\":1}\n{\"fs_errors\":4}\n{not JSON}\nPASS\n"))
+	s.count([]byte("{\"fs_errors\":10,\"acked\":1}\n"))
+	if len(s.values) != 2 || s.values["fs_errors"] != 14 || s.values["acked"] != 1 {
 		t.Errorf("counted %v", s.values)
 	}
 }

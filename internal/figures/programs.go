@@ -27,23 +27,24 @@ func (s *suite) program(ctx context.Context, step, dir string, args ...string) (
 	return out, err
 }
 
-// count adds up the figures that a test or a program printed: those of every line
-// that has a JSON object, by their names in the table.
+// count adds the figures that a test or a program printed: the fields with names of
+// the table in lines that are JSON objects. A field that is printed again, as its
+// sum grows, counts once.
 func (s *suite) count(out []byte) {
+	last := values{}
 	for l := range strings.Lines(string(out)) {
-		i := strings.IndexByte(l, '{')
-		if i < 0 {
-			continue
-		}
 		var object map[string]any
-		if json.Unmarshal([]byte(l[i:]), &object) != nil {
+		if json.Unmarshal([]byte(l), &object) != nil {
 			continue
 		}
 		for _, f := range table {
 			if n, ok := object[f.name].(float64); ok {
-				s.add(f.name, n)
+				last[f.name] = n
 			}
 		}
+	}
+	for name, n := range last {
+		s.add(name, n)
 	}
 }
 
@@ -90,6 +91,15 @@ func histories(ctx context.Context, s *suite) error {
 	_, out, err := s.test(ctx, testRun{
 		step: "histories", dir: "internal/histories", run: "^TestHistories$", width: cores,
 		args: []string{fmt.Sprintf("-histories=%.0f", n), fmt.Sprintf("-ops=%.0f", s.floor("history_ops")/n)},
+	})
+	s.count(out)
+	return err
+}
+
+// synctest runs hosts on the real executor and virtual time.
+func synctest(ctx context.Context, s *suite) error {
+	_, out, err := s.test(ctx, testRun{
+		step: "synctest", dir: "internal/bubbles", run: ".", args: []string{"-days=30", "-years=10"},
 	})
 	s.count(out)
 	return err

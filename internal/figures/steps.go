@@ -14,14 +14,19 @@ var steps = []step{
 	{"scenarios", "crashes every story at every point, on both stores", scenarios},
 	{"pairs", "crashes every story twice", pairs},
 	{"race", "runs random schedules and real goroutines under the race detector", race},
+	{"synctest", "runs the real executor on virtual time, for years", synctest},
 	{"random", "crashes stories at random, as long as the budget lasts", random},
 }
 
 // raced are the packages whose random schedules run under the race detector.
 var raced = []string{"object", "jobs/continuous", "jobs/debounce", "jobs/workerpool"}
 
-// race runs random schedules under the race detector until the floor is reached.
+// race runs the hosts on virtual time, and random schedules until the floor is
+// reached, under the race detector.
 func race(ctx context.Context, s *suite) error {
+	if _, _, err := s.test(ctx, testRun{step: "race", dir: "internal/bubbles", run: ".", race: true}); err != nil {
+		return err
+	}
 	n := 120
 	if s.soak {
 		n *= 20

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 )
@@ -151,19 +152,14 @@ func (s *suite) chosen() []step {
 
 // told is what a step has gained, in a few words.
 func (s *suite) told(name string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	text := ""
+	r := s.report()
+	var parts []string
 	for _, f := range table {
-		if f.step != name {
-			continue
+		if f.step == name {
+			parts = append(parts, f.name+" "+number(r.values[f.name]))
 		}
-		if text != "" {
-			text += ", "
-		}
-		text += f.name + " " + number(s.values[f.name])
 	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // report is what the run came to so far.

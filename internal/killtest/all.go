@@ -238,6 +238,8 @@ func (r *round) judge(l life, e end) error {
 // check says whether a life ended as it was to end.
 func (l life) check(e end) error {
 	switch {
+	case l.kind == noSpace && !e.full:
+		return errors.New("the disk was full, and no call was refused for want of space")
 	case e.signalled:
 	case e.code == program.ExitOK && (l.kind == terminated || l.kind == finished || l.kind == noSpace):
 	case e.code == program.ExitFailed && l.kind == writeError:

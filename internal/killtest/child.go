@@ -105,6 +105,7 @@ type end struct {
 	signalled bool // by our -9
 	code      int
 	lines     int           // in the log
+	full      bool          // a call was refused for want of space
 	opened    time.Duration // from the begin to the open; 0: it did not come to that
 	stderr    string
 }
@@ -142,6 +143,7 @@ func live(ctx context.Context, l life, read func(raw []byte, line judge.Line)) (
 		}
 		read(raw, line)
 	})
+	e.full = clock.passed[full]
 	waited := cmd.Wait() // after the log has ended
 	close(over)
 	how := <-ended

@@ -59,7 +59,7 @@ func (r *reader) read() (judge.Stored, error) {
 	}
 	for class, f := range map[string]func(storage.Object, map[string][]byte) error{
 		program.CounterClass: r.counter, program.TimerClass: r.timer, program.LoopClass: r.loop,
-		program.BatchClass: r.batch, program.PoolClass: r.partition,
+		program.BatchClass: r.batch, program.PoolClass: r.partition, program.TrayClass: r.partition,
 	} {
 		var bad error
 		err := r.store.Objects(class, "", func(o storage.Object) bool {
@@ -208,12 +208,12 @@ func (r *reader) partition(o storage.Object, rows map[string][]byte) error {
 	for i := range numbers {
 		numbers[i] = f.uvarint()
 	}
-	r.out.Pools[o.ID.Name] = judge.Pool{
+	r.out.Pools[o.ID.String()] = judge.Pool{
 		Submitted: numbers[0], Pending: numbers[1], Running: numbers[2], Done: numbers[3], Dead: numbers[4], Cancelled: numbers[5],
 	}
 	put := func(number []byte, value []byte) error {
 		task, err := taskOf(value)
-		r.out.Tasks[fmt.Sprintf("%s-%d", o.ID.Name, binary.BigEndian.Uint64(number))] = task
+		r.out.Tasks[fmt.Sprintf("%s-%d", o.ID, binary.BigEndian.Uint64(number))] = task
 		return err
 	}
 	for _, prefix := range []string{"t/", "z/"} {

@@ -94,6 +94,8 @@ func (b *Book) called(l Line) {
 		at(b.counters, l.On).maybe++
 	case Set:
 		at(b.timers, l.On).maybe[l.N] = true
+	case Finish:
+		at(b.work, l.On).ending(l)
 	case Pause, Resume:
 		loop := at(b.loops, l.On)
 		loop.is, loop.was = "", loop.is
@@ -120,6 +122,8 @@ func (b *Book) answered(l Line) {
 		b.ackedCount(c.Line, l)
 	case Set:
 		at(b.timers, c.On).acked(c.N)
+	case Finish:
+		b.finished(c.Line)
 	case Pause, Resume:
 		at(b.loops, c.On).is = c.Verb
 	case State:

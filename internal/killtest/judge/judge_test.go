@@ -60,23 +60,28 @@ func good() *history {
 	h.effect(Line{Verb: Flush, On: "b", N: 1, IDs: []string{"e1", "e2"}, Key: "b/1"})
 	h.done(32, Line{Verb: Tally, On: "s", Key: "b/1"}, Line{N: 2})
 
-	h.done(40, Line{Verb: Enqueue, On: "pool", Key: "x"}, Line{Key: "0-1"})
-	h.done(41, Line{Verb: Enqueue, On: "pool", Key: "y"}, Line{Key: "0-2"})
-	h.effect(Line{Verb: Work, On: "0-1", IDs: []string{"x"}, Text: "chain", Key: "p/1"})
-	h.effect(Line{Verb: Work, On: "0-2", IDs: []string{"y"}, Text: "chain", Key: "p/2"})
+	h.done(40, Line{Verb: Enqueue, On: "pool", Key: "x"}, Line{Key: "pool/0-1"})
+	h.done(41, Line{Verb: Enqueue, On: "pool", Key: "y"}, Line{Key: "pool/0-2"})
+	h.effect(Line{Verb: Work, On: "pool/0-1", IDs: []string{"x"}, Text: "chain", Key: "p/1"})
+	h.effect(Line{Verb: Work, On: "pool/0-2", IDs: []string{"y"}, Text: "chain", Key: "p/2"})
 	h.done(42, Line{Verb: Tally, On: "s", Key: "p/1"}, Line{N: 3})
-	h.effect(Line{Verb: Dead, On: "0-2"})
+	h.effect(Line{Verb: Dead, On: "pool/0-2"})
+
+	h.done(43, Line{Verb: Enqueue, On: "tray", Key: "z"}, Line{Key: "tray/0-1"})
+	h.effect(Line{Verb: Work, On: "tray/0-1", IDs: []string{"z"}, Key: "y/1", N: 1})
+	h.done(44, Line{Verb: Tally, On: "s", Key: "y/1"}, Line{N: 4})
+	h.done(45, Line{Verb: Finish, On: "tray/0-1", N: 1}, Line{})
 
 	h.stored = Stored{
 		Counters: map[string]Counter{
 			"c": {N: 2, Adds: 1, Keys: map[string]uint64{"k": 1}, Events: 2},
-			"s": {N: 3, Keys: map[string]uint64{"l/1": 1, "b/1": 1, "p/1": 1}, Events: 3},
+			"s": {N: 4, Keys: map[string]uint64{"l/1": 1, "b/1": 1, "p/1": 1, "y/1": 1}, Events: 4},
 		},
 		Timers:  map[string]Timer{"t": {Tokens: map[uint64]string{1: TokenReplaced, 2: TokenFired}}},
 		Loops:   map[string]Loop{"l": {Status: "paused", Runs: 1, State: 1}},
 		Batches: map[string]Batch{"b": {Open: 2, Flushed: 2}},
-		Pools:   map[string]Pool{"0": {Submitted: 2, Done: 1, Dead: 1}},
-		Tasks:   map[string]Task{"0-1": {"x", StateDone}, "0-2": {"y", StateDead}},
+		Pools:   map[string]Pool{"pool/0": {Submitted: 2, Done: 1, Dead: 1}, "tray/0": {Submitted: 1, Done: 1}},
+		Tasks:   map[string]Task{"pool/0-1": {"x", StateDone}, "pool/0-2": {"y", StateDead}, "tray/0-1": {"z", StateDone}},
 	}
 	return h
 }
@@ -149,7 +154,7 @@ func TestBrokenHistories(t *testing.T) {
 		"lost resume":       {"O7", 1, func(h *history) { h.done(50, Line{Verb: Resume, On: "l"}, Line{}) }},
 		"run without its call inside": {"O7", 2, func(h *history) {
 			h.remove(func(l Line) bool { return l.Op == 20 })
-			change(h.stored.Counters, "s", func(c *Counter) { c.N, c.Events = 2, 2; delete(c.Keys, "l/1") })
+			change(h.stored.Counters, "s", func(c *Counter) { c.N, c.Events = 3, 3; delete(c.Keys, "l/1") })
 		}},
 
 		"lost event": {"D2", 1, func(h *history) {
@@ -181,27 +186,38 @@ func TestBrokenHistories(t *testing.T) {
 		"dropped events": {"D2", 0, func(h *history) { change(h.stored.Batches, "b", func(b *Batch) { b.Dropped = 1 }) }},
 
 		"lost task": {"W2", 1, func(h *history) {
-			h.remove(func(l Line) bool { return l.On == "0-2" })
-			delete(h.stored.Tasks, "0-2")
-			change(h.stored.Pools, "0", func(p *Pool) { p.Submitted, p.Dead = 1, 0 })
+			h.remove(func(l Line) bool { return l.On == "pool/0-2" })
+			delete(h.stored.Tasks, "pool/0-2")
+			change(h.stored.Pools, "pool/0", func(p *Pool) { p.Submitted, p.Dead = 1, 0 })
 		}},
-		"task under another id": {"W8", 0, func(h *history) { h.answer(40, func(l *Line) { l.Key = "0-7" }) }},
+		"task under another id": {"W8", 0, func(h *history) { h.answer(40, func(l *Line) { l.Key = "pool/0-7" }) }},
 		"task stored twice": {"W8", 0, func(h *history) {
-			h.stored.Tasks["0-3"] = Task{"x", StateQueued}
-			change(h.stored.Pools, "0", func(p *Pool) { p.Submitted, p.Pending = 3, 1 })
+			h.stored.Tasks["pool/0-3"] = Task{"x", StateQueued}
+			change(h.stored.Pools, "pool/0", func(p *Pool) { p.Submitted, p.Pending = 3, 1 })
 		}},
-		"counters of the pool":  {"W1", 0, func(h *history) { change(h.stored.Pools, "0", func(p *Pool) { p.Done = 2 }) }},
-		"counter and its tasks": {"W1", 0, func(h *history) { change(h.stored.Pools, "0", func(p *Pool) { p.Done, p.Dead = 2, 0 }) }},
+		"counters of the pool":  {"W1", 0, func(h *history) { change(h.stored.Pools, "pool/0", func(p *Pool) { p.Done = 2 }) }},
+		"counter and its tasks": {"W1", 0, func(h *history) { change(h.stored.Pools, "pool/0", func(p *Pool) { p.Done, p.Dead = 2, 0 }) }},
 		"done with no effect": {"W2", 0, func(h *history) {
-			h.remove(func(l Line) bool { return l.Verb == Work && l.On == "0-1" })
+			h.remove(func(l Line) bool { return l.Verb == Work && l.On == "pool/0-1" })
 		}},
 		"task that is left": {"W2", 0, func(h *history) {
-			h.stored.Tasks["0-1"] = Task{"x", StateQueued}
-			change(h.stored.Pools, "0", func(p *Pool) { p.Done, p.Running = 0, 1 })
+			h.stored.Tasks["pool/0-1"] = Task{"x", StateQueued}
+			change(h.stored.Pools, "pool/0", func(p *Pool) { p.Done, p.Running = 0, 1 })
 		}},
 		"dead letter not told of": {"W6", 0, func(h *history) { h.remove(func(l Line) bool { return l.Verb == Dead }) }},
 		"order of a key": {"W3", 0, func(h *history) {
-			h.effect(Line{Verb: Work, On: "0-1", IDs: []string{"x"}, Text: "chain", Key: "p/1"})
+			h.effect(Line{Verb: Work, On: "pool/0-1", IDs: []string{"x"}, Text: "chain", Key: "p/1"})
+		}},
+		"end of an old attempt": {"J8", 0, func(h *history) {
+			h.remove(func(l Line) bool { return l.Op == 45 })
+			h.effect(Line{Verb: Work, On: "tray/0-1", IDs: []string{"z"}, Key: "y/1", N: 2})
+			h.done(45, Line{Verb: Finish, On: "tray/0-1", N: 1}, Line{})
+		}},
+		"task ended twice": {"W2", 0, func(h *history) { h.done(46, Line{Verb: Finish, On: "tray/0-1", N: 1}, Line{}) }},
+		"lost end": {"W2", 1, func(h *history) {
+			h.end = false
+			h.stored.Tasks["tray/0-1"] = Task{"z", StateQueued}
+			change(h.stored.Pools, "tray/0", func(p *Pool) { p.Done, p.Pending = 0, 1 })
 		}},
 		"task nobody sent":  {"O6", 0, func(h *history) { h.remove(func(l Line) bool { return l.Op == 40 }) }},
 		"trouble":           {"the program", 0, func(h *history) { h.lines = append(h.lines, Line{What: Trouble, Text: "panic"}) }},
@@ -257,7 +273,7 @@ func TestCallsInFlight(t *testing.T) {
 	h := good()
 	h.addTwo()
 	h.call(60, Line{Verb: Once, On: "c", Key: "k2"})
-	h.call(61, Line{Verb: Enqueue, On: "pool", Key: "z"})
+	h.call(61, Line{Verb: Enqueue, On: "pool", Key: "w"})
 	h.call(62, Line{Verb: Resume, On: "l"})
 	if v := h.judge(); len(v) > 0 {
 		t.Errorf("found %v", v)

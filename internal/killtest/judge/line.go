@@ -25,8 +25,9 @@ const (
 	Tally   Verb = "tally"   // the same, called by a work
 	Read    Verb = "read"    // answer: the count N of a counter
 	Set     Verb = "set"     // sets the alarm of a timer for the token N
-	Enqueue Verb = "enqueue" // a task named Key, which is its idempotency key, in order with those of the same Text; answer: its id Key
+	Enqueue Verb = "enqueue" // a task for the pool On named Key, which is its idempotency key, in order with those of the same Text; answer: its id Key
 	Event   Verb = "event"   // an event with id Key for a debounce job; answer: its generation N
+	Finish  Verb = "finish"  // ends attempt N of the claimed task On
 	Pause   Verb = "pause"   // a continuous job
 	Resume  Verb = "resume"  // the same
 	State   Verb = "state"   // of a continuous job; answer: its runs N
@@ -38,7 +39,7 @@ const (
 	Alarm Verb = "alarm" // of the timer On for the token N; Key is "early" if it is
 	Run   Verb = "run"   // number N of the continuous job On, under the outside key Key
 	Flush Verb = "flush" // of generation N of the debounce job On, events IDs, outside key Key
-	Work  Verb = "work"  // of the task with id On, named IDs[0], outside key Key, in order with those of the same Text
+	Work  Verb = "work"  // attempt N of the task with id On, named IDs[0], outside key Key, in order with those of the same Text
 	Dead  Verb = "dead"  // the pool told of the dead letter of the task On
 )
 

@@ -6,8 +6,8 @@ type Stored struct {
 	Timers   map[string]Timer
 	Loops    map[string]Loop
 	Batches  map[string]Batch
-	Pools    map[string]Pool // by partition
-	Tasks    map[string]Task // by task id
+	Pools    map[string]Pool // by pool/partition
+	Tasks    map[string]Task // by pool/task id
 }
 
 // Counter counts calls.

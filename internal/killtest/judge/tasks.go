@@ -8,11 +8,28 @@ import (
 // worked is the attempts of a task.
 type worked struct {
 	attempts int
+	last     uint64 // the last attempt that has begun
 	name     string
-	key      string // outside
+	key      string          // outside
+	stale    map[uint64]bool // calls that end an attempt when a later one has begun
+	finished bool
 }
 
-func (*worked) begin() {}
+func (w *worked) begin() { w.stale = make(map[uint64]bool) }
+
+func (w *worked) ending(l Line) { w.stale[l.Op] = l.N < w.last }
+
+// finished is an end of a claimed task that was accepted.
+func (b *Book) finished(c Line) {
+	w := at(b.work, c.On)
+	switch {
+	case w.stale[c.Op]:
+		b.find(broken("J8", "the end of attempt %d of task %s was accepted, and attempt %d had begun before", c.N, c.On, w.last))
+	case w.finished:
+		b.find(broken("W2", "task %s was ended twice", c.On))
+	}
+	w.finished = true
+}
 
 func (b *Book) effect(l Line) {
 	switch l.Verb {
@@ -34,6 +51,7 @@ func (b *Book) effect(l Line) {
 func (b *Book) began(l Line) {
 	w := at(b.work, l.On)
 	w.attempts++
+	w.last = max(w.last, l.N)
 	if w.attempts > 1 && (w.key != l.Key || w.name != l.IDs[0]) {
 		b.find(broken("J8", "task %s has had the names %q and %q, and the keys %q and %q", l.On, w.name, l.IDs[0], w.key, l.Key))
 	}
@@ -98,6 +116,9 @@ func (p *Pool) count(state string) {
 // task checks one that is stored.
 func (c *check) task(id string, task Task) {
 	w := c.work[id]
+	if w != nil && w.finished && task.State != StateDone {
+		c.lost("W2", 1, "the end of task %s was accepted, and it is %s", id, task.State)
+	}
 	switch task.State {
 	case StateDone:
 		if w == nil {

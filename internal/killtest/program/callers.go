@@ -43,7 +43,7 @@ func (p *program) tell(l judge.Line, call func(*judge.Line) error) error {
 
 // refused tells errors after which nothing of a call is left.
 func refused(err error) bool {
-	for _, e := range []error{object.ErrShutdown, jobs.ErrIllegalMove, jobs.ErrNotFound, workerpool.ErrQueueFull, debounce.ErrFull} {
+	for _, e := range []error{object.ErrShutdown, jobs.ErrIllegalMove, jobs.ErrNotFound, jobs.ErrStaleExecution, workerpool.ErrQueueFull, debounce.ErrFull} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -96,6 +96,7 @@ func (p *program) callers() []func(*caller) error {
 	several(loops, (*caller).controls)
 	several(2*batches, (*caller).adds)
 	several(6, (*caller).submits)
+	several(3, (*caller).claims)
 	return all
 }
 
@@ -171,6 +172,9 @@ func (c *caller) adds(i int) error {
 // a later life can submit the same.
 func (c *caller) submits(int) error {
 	l := judge.Line{Verb: judge.Enqueue, On: PoolClass, Key: c.name()}
+	if c.rand.IntN(6) == 0 {
+		l.On = TrayClass
+	}
 	if c.rand.IntN(2) == 0 {
 		l.Text = fmt.Sprintf("chain-%d", c.rand.IntN(chains))
 	}
@@ -197,6 +201,10 @@ func (p *program) repeatable(l judge.Line) error {
 
 func (p *program) submit(l judge.Line) (string, error) {
 	opts := []workerpool.Option{workerpool.Idempotent(l.Key, 0), workerpool.Key(l.Text), workerpool.Priority(int(l.N) % 4)}
+	if l.On == TrayClass {
+		ref, err := p.tray.Enqueue(p.ctx, p.host, TaskInput{l.Key, l.Text, easy}, opts...)
+		return TrayClass + "/" + ref.ID.String(), err
+	}
 	if l.N%2 == 0 {
 		opts = append(opts, workerpool.Queue("fast"))
 	}
@@ -205,5 +213,31 @@ func (p *program) submit(l judge.Line) (string, error) {
 	}
 	kind := map[uint64]int{1: flaky, 2: slow, 3: doomed}[l.N]
 	ref, err := p.pool.Enqueue(p.ctx, p.host, TaskInput{l.Key, l.Text, kind}, opts...)
-	return ref.ID.String(), err
+	return PoolClass + "/" + ref.ID.String(), err
+}
+
+// claims is an outside worker, who sometimes holds a task for longer than its
+// lease, and ends it all the same.
+func (c *caller) claims(int) error {
+	some, err := c.tray.Claim(c.ctx, c.host, 2, 0)
+	for _, claim := range some {
+		t := &claim.Task
+		id := TrayClass + "/" + claim.ID.String()
+		c.journal.write(judge.Line{
+			What: judge.Effect, Verb: judge.Work, On: id, N: uint64(t.Attempt), IDs: []string{t.In.Name}, Text: t.In.Text, Key: t.OutsideKey,
+		})
+		if c.rand.IntN(4) == 0 {
+			c.pause(2 * trayLease)
+		}
+		if err := c.tally(c.ctx, c.host, t.OutsideKey); err != nil {
+			return err
+		}
+		_ = c.tell(judge.Line{Verb: judge.Finish, On: id, N: uint64(t.Attempt)}, func(*judge.Line) error {
+			return c.tray.Ack(c.ctx, c.host, claim.Lease, t.In.Name)
+		})
+	}
+	if len(some) == 0 {
+		c.pause(time.Millisecond)
+	}
+	return err
 }

@@ -20,6 +20,7 @@ const (
 	LoopClass    = "loop"
 	BatchClass   = "batch"
 	PoolClass    = "pool"
+	TrayClass    = "tray"
 )
 
 // Partitions is how many partitions the pool has.
@@ -69,6 +70,9 @@ func classOptions() object.ClassOptions {
 	return object.ClassOptions{AlarmRetry: patient, MaxAlarmCrashes: manyCrashes}
 }
 
+// trayLease is for how long a task is claimed.
+const trayLease = 5 * time.Millisecond
+
 // define makes the classes.
 func (p *program) define() []object.Definition {
 	counters := object.Define(CounterClass, newCounter)
@@ -95,7 +99,10 @@ func (p *program) define() []object.Definition {
 		Name: PoolClass, Work: p.work, Partitions: Partitions, Concurrency: 8, MaxQueued: 300,
 		Queues: map[string]int{"": 1, "fast": 3}, Retry: retry(), OnDead: p.dead,
 	})
-	return []object.Definition{counters, timers, ballast, p.loop, p.batch, p.pool}
+	p.tray = workerpool.New(workerpool.Config[TaskInput, string]{
+		Name: TrayClass, Concurrency: 8, MaxQueued: 100, Lease: trayLease, Retry: retry(),
+	})
+	return []object.Definition{counters, timers, ballast, p.loop, p.batch, p.pool, p.tray}
 }
 
 // run is one run of a continuous job. Each fifth needs a second attempt.
@@ -130,7 +137,8 @@ func (p *program) flush(ctx context.Context, f *debounce.Flush[BatchEvent, struc
 // work is a task. Its output is its name.
 func (p *program) work(ctx context.Context, t *workerpool.Task[TaskInput]) (string, error) {
 	p.journal.write(judge.Line{
-		What: judge.Effect, Verb: judge.Work, On: t.ID.String(), IDs: []string{t.In.Name}, Text: t.In.Text, Key: t.OutsideKey,
+		What: judge.Effect, Verb: judge.Work, On: PoolClass + "/" + t.ID.String(), N: uint64(t.Attempt),
+		IDs: []string{t.In.Name}, Text: t.In.Text, Key: t.OutsideKey,
 	})
 	switch {
 	case t.In.Kind == doomed:
@@ -148,7 +156,7 @@ func (p *program) work(ctx context.Context, t *workerpool.Task[TaskInput]) (stri
 }
 
 func (p *program) dead(_ context.Context, d workerpool.DeadLetter[TaskInput]) error {
-	p.journal.write(judge.Line{What: judge.Effect, Verb: judge.Dead, On: d.ID.String()})
+	p.journal.write(judge.Line{What: judge.Effect, Verb: judge.Dead, On: PoolClass + "/" + d.ID.String()})
 	return nil
 }
 

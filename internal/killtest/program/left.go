@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 )
 
 func absent(err error) bool { return errors.Is(err, jobs.ErrNotFound) }
@@ -33,9 +34,11 @@ func (p *program) left() (string, error) {
 			return on, err
 		}
 	}
-	s, err := p.pool.Stats(p.ctx, p.host)
-	if err != nil || s.Pending+s.Running > 0 {
-		return PoolClass, err
+	for _, pool := range []*workerpool.Pool[TaskInput, string]{p.pool, p.tray} {
+		s, err := pool.Stats(p.ctx, p.host)
+		if err != nil || s.Pending+s.Running > 0 {
+			return pool.Name(), err
+		}
 	}
 	return p.leftOfPool()
 }

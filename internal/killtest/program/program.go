@@ -36,7 +36,8 @@ type program struct {
 	fill      *object.Method[int, struct{}]
 	loop      *continuous.Job[LoopState]
 	batch     *debounce.Job[BatchEvent, struct{}]
-	pool      *workerpool.Pool[TaskInput, string]
+	pool      *workerpool.Pool[TaskInput, string] // runs its tasks
+	tray      *workerpool.Pool[TaskInput, string] // whose tasks are claimed
 }
 
 // StoreOptions are those of the store: small, so that tables and logs change often
@@ -141,7 +142,22 @@ func (p *program) shutdown() error {
 
 // finish makes the last calls again, and waits until nothing is left to do.
 func (p *program) finish(ctx context.Context) error {
-	p.repeat(ctx)
+	repeated := make(chan struct{})
+	go func() {
+		defer close(repeated)
+		p.repeat(ctx)
+	}()
+	c := &caller{program: p, rand: rand.New(rand.NewPCG(p.config.Seed, 0))}
+	for again := true; again; { // a full tray takes no task before some are claimed
+		select {
+		case <-repeated:
+			again = false
+		default:
+		}
+		if err := c.claims(0); err != nil && !refused(err) {
+			return err
+		}
+	}
 	for i := range loops {
 		on := fmt.Sprintf("loop-%d", i)
 		err := p.tell(judge.Line{Verb: judge.Pause, On: on}, func(*judge.Line) error { return p.loop.Pause(p.ctx, p.host, on) })
@@ -150,11 +166,14 @@ func (p *program) finish(ctx context.Context) error {
 		}
 	}
 	for ctx.Err() == nil {
+		if err := c.claims(0); err != nil && !refused(err) {
+			return err
+		}
 		left, err := p.left()
 		if err != nil || left == "" {
 			return err
 		}
-		p.pause(2 * time.Millisecond)
+		p.pause(time.Millisecond)
 	}
 	return context.Cause(ctx)
 }

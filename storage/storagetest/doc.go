@@ -4,15 +4,24 @@
 //     none, all, or a torn part of what was not synced.
 //   - Errors lets operations fail, once or for ever, in process; ErrorsInChild
 //     does it in processes of their own, which may end as they like.
-//   - Damage flips bits of the files and cuts them off.
+//   - Damage flips bits of the files, cuts them off and removes them.
 //
 // After each of these the store is opened again. Every acknowledged commit must
 // be there, none may be torn, what survives must be a prefix of the order of
-// commits, the store must pass its own check, and it must work on. Damage may
-// also be reported, with an error that names the file.
+// commits, the store must pass its own check, work on, and be there again at the
+// next opening. Damage may also be reported, with an error that names the file.
 //
 // All of it runs one workload of numbered commits, whose state after each number
 // is known; so "a prefix, whole" means equality with the state of some number.
+//
+// Any store can be tested that is opened by an [Opener]: one test for each of the
+// functions, and nothing else in the one that calls ErrorsInChild. How much is
+// tried is up to Options.Points; other seeds of Options.Seed try other sizes and
+// torn parts. What a run of this package's own tests does is set by flags:
+//
+//	go test ./storage/storagetest -v -args -crashes 6200 -errors 520 -children 64 -damages 10200
+//
+// Its last line is the figures as one JSON object.
 package storagetest
 
 import (

@@ -46,7 +46,7 @@ func (e *Engine) tell(ctx context.Context, kind string, x *Execution, ev Event) 
 func (e *Engine) tellEnd(ctx context.Context, x *Execution, out Outcome) error {
 	var text string
 	if out.Err != nil {
-		text = out.Err.Error()
+		text = Shorten(out.Err.Error())
 	}
 	switch out.Kind {
 	case Done, Quit:

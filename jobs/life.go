@@ -225,6 +225,6 @@ func moved(m Meta, to Status, reason string) (Meta, error) {
 	if err := m.Status.Move(to); err != nil {
 		return m, err
 	}
-	m.Status, m.StopReason, m.Pausing = to, reason, false
+	m.Status, m.StopReason, m.Pausing = to, Shorten(reason), false
 	return m, nil
 }

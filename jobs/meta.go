@@ -3,6 +3,7 @@ package jobs
 import (
 	"time"
 
+	"github.com/holdfast-dev/holdfast/alarm"
 	"github.com/holdfast-dev/holdfast/recovery"
 )
 
@@ -77,7 +78,7 @@ func (m Meta) begun(x Execution) Meta {
 func (m Meta) ended(x Execution, out Outcome, now time.Time) Meta {
 	m.ExecutingAt, m.ExecutionID = time.Time{}, ""
 	if out.Err != nil {
-		m.LastError = out.Err.Error()
+		m.LastError = Shorten(out.Err.Error())
 	}
 	switch out.Kind {
 	case Done, Quit:
@@ -86,7 +87,7 @@ func (m Meta) ended(x Execution, out Outcome, now time.Time) Meta {
 		m.Failures, m.LastError = 0, ""
 		m.Run = Run{}
 		if m.NextAt.IsZero() && !out.Result.NextAt.IsZero() {
-			m.NextAt, m.NextCause = out.Result.NextAt, CauseChosen
+			m.NextAt, m.NextCause = storable(out.Result.NextAt), CauseChosen
 		}
 	case Recover:
 		m.LastRecoveryAt = now
@@ -98,6 +99,11 @@ func (m Meta) ended(x Execution, out Outcome, now time.Time) Meta {
 		m.Run = Run{Recoveries: out.Run.Recoveries}
 	}
 	return m
+}
+
+// storable is the time nearest to t that an alarm can have, from 1970 to 2262.
+func storable(t time.Time) time.Time {
+	return time.Unix(0, max(alarm.Nanos(t), 1)).UTC()
 }
 
 // nextRun returns the run that is due at the given time: the one that waits for

@@ -90,7 +90,7 @@ func (o *Options) decide(run Run, e ending, now time.Time, src rand.Source) Outc
 // decideLoss repeats a lost run, unless its recoveries are used up (R4).
 func (o *Options) decideLoss(run Run, e ending, now time.Time) Outcome {
 	if e.spent {
-		run.LastError = e.err.Error()
+		run.LastError = Shorten(e.err.Error())
 		return Outcome{Kind: GaveUp, Run: run, Err: e.err, Reason: ReasonRecoveries, Lost: true}
 	}
 	return Outcome{Kind: Recover, Run: run.lost(now, !e.free), Err: e.err, Lost: true}

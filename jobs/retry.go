@@ -124,7 +124,8 @@ func (b Backoff) Validate() error {
 func (b Backoff) Delay(n int, src rand.Source) time.Duration {
 	d := b.plain(max(n, 1))
 	if b.jitter > 0 && d > 0 {
-		d += time.Duration(seam.Uint64n(src, uint64(float64(d)*b.jitter)+1))
+		more := min(uint64(float64(d)*b.jitter), uint64(math.MaxInt64-d))
+		d += time.Duration(seam.Uint64n(src, more+1))
 	}
 	return max(d, 0)
 }

@@ -42,7 +42,7 @@ func (r Run) begun(now time.Time) Run {
 func (r Run) failed(err error) Run {
 	r.Failures++
 	r.Recovering = false
-	r.LastError = err.Error()
+	r.LastError = Shorten(err.Error())
 	return r
 }
 

@@ -3,6 +3,7 @@ package jobs
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"time"
 )
 
@@ -89,13 +90,19 @@ func (s Schedule) Next(c Cursor) time.Time {
 	return time.Time{}
 }
 
+// far is half of the longest Duration.
+const far = time.Duration(math.MaxInt64 / 2)
+
 // nextMultiple returns the first anchor + k·d, k from 1, after last.
 func nextMultiple(anchor, last time.Time, d time.Duration) time.Time {
 	passed := last.Sub(anchor)
 	if passed < 0 {
 		return anchor.Add(d)
 	}
-	return anchor.Add(passed - passed%d + d)
+	for step := max(far-far%d, d); passed > far && passed >= step; passed = last.Sub(anchor) {
+		anchor = anchor.Add(step) // since passed holds 292 years at most
+	}
+	return anchor.Add(passed - passed%d).Add(d)
 }
 
 // Due returns when the job with this id is to run next: the next occurrence and

@@ -143,7 +143,7 @@ func (l *Life) tellMove(ctx context.Context, from, to Status, reason string) err
 	default:
 		return nil
 	}
-	ev := Event{Run: l.meta.RunCount, Reason: reason}
+	ev := Event{Run: l.meta.RunCount, Reason: Shorten(reason)}
 	if to == Failed {
 		ev.Error = l.meta.LastError
 	}

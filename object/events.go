@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/alarm"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -47,7 +48,7 @@ func (s *State) Emit(ctx context.Context, kind string, payload any) error {
 	if err != nil {
 		return fmt.Errorf("%s: encode event %s: %w", s.act.id, kind, err)
 	}
-	expires := now.Add(h.options.EventRetention).UnixNano()
+	expires := alarm.Nanos(now.Add(h.options.EventRetention))
 	shard := t.object.Shard
 	t.events().AddEvent(shard, s.act.id, h.store.NextSeq(), expires, row)
 	t.then(func(storage.Ticket) { h.expiry.note(shard, expires) })

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/alarm"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -76,7 +77,7 @@ func (a *activation) waitForFirst(t *turn, r *Request, first chan struct{}, op c
 // mark writes an expiring mark.
 func (t *turn) mark(key string, value []byte, ttl time.Duration) {
 	h := t.act.hosted.host
-	expires := h.seams.Clock.Now().Add(ttl).UnixNano()
+	expires := alarm.Nanos(h.seams.Clock.Now().Add(ttl))
 	t.write().SetMark(t.object, key, expires, value)
 	t.writes.adds = true
 	t.then(func(storage.Ticket) { h.expiry.note(t.act.object.Shard, expires) })

@@ -154,7 +154,7 @@ func (in *instance[E, S]) settle(ctx context.Context, kind string, attempt int, 
 	}
 	event := FlushEvent{Generation: g.number, Reason: g.reason, Events: g.count, Attempt: attempt}
 	if cause != nil {
-		event.Error = cause.Error()
+		event.Error = jobs.Shorten(cause.Error())
 		b.dropped += int64(g.count)
 	} else {
 		b.flushed += int64(g.count)

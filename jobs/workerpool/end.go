@@ -3,15 +3,14 @@ package workerpool
 import (
 	"context"
 	"fmt"
-	"strings"
 
+	"github.com/holdfast-dev/holdfast/alarm"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
 const (
 	maxFailures   = 100     // kept of one task
-	maxErrorBytes = 2 << 10 // kept of one failure
 )
 
 // Ended stores what follows from the end of an execution.
@@ -69,11 +68,7 @@ func (p *partition) note(r *row, out jobs.Outcome) {
 	if out.Err == nil || out.Kind == jobs.Recover {
 		return
 	}
-	text := out.Err.Error()
-	if len(text) > maxErrorBytes {
-		text = strings.ToValidUTF8(text[:maxErrorBytes], "")
-	}
-	fs := append(r.rare.Failures[:len(r.rare.Failures):len(r.rare.Failures)], Failure{out.Run.Attempt, p.st.Now(), text})
+	fs := append(r.rare.Failures[:len(r.rare.Failures):len(r.rare.Failures)], Failure{out.Run.Attempt, p.st.Now(), jobs.Shorten(out.Err.Error())})
 	if len(fs) > maxFailures {
 		fs = append(fs[:maxFailures/2:maxFailures/2], fs[maxFailures/2+1:]...)
 	}
@@ -83,7 +78,7 @@ func (p *partition) note(r *row, out jobs.Outcome) {
 // again makes a task pending until its retry. It keeps its place among the tasks
 // of its key, which wait for it.
 func (p *partition) again(ctx context.Context, r *row, run jobs.Run) error {
-	r.notBefore = run.RetryAt.UnixNano()
+	r.notBefore = alarm.Nanos(run.RetryAt)
 	if err := p.put(ctx, taskKey(r.num), r); err != nil {
 		return err
 	}

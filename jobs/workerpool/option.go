@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/alarm"
 	"github.com/holdfast-dev/holdfast/jobs"
 )
 
@@ -64,7 +65,7 @@ func (o *options) validate() error {
 		return fmt.Errorf("workerpool: %w: priority %d is not from %d to %d", jobs.ErrInvalid, o.Priority, -maxPriority, maxPriority)
 	case o.Delay < 0 || o.OnceFor < 0:
 		return fmt.Errorf("workerpool: %w: a duration is negative", jobs.ErrInvalid)
-	case !o.At.IsZero() && o.At.UnixNano() <= 0:
+	case !o.At.IsZero() && alarm.Nanos(o.At) <= 0:
 		return fmt.Errorf("workerpool: %w: time %v is not after 1970", jobs.ErrInvalid, o.At)
 	}
 	return nil
@@ -79,5 +80,5 @@ func (o *options) notBefore(now time.Time) int64 {
 	if !at.After(now) {
 		return 0
 	}
-	return at.UnixNano()
+	return alarm.Nanos(at)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	maxFailures   = 100     // kept of one task
+	maxFailures = 100 // kept of one task
 )
 
 // Ended stores what follows from the end of an execution.

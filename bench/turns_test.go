@@ -2,108 +2,82 @@ package bench
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"log/slog"
-	"sync"
 	"testing"
+	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/measure"
+	"github.com/holdfast-dev/holdfast/bench/internal/raw"
+	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// counter keeps a number in memory and stored.
-type counter struct {
-	st *object.State
-	n  uint64
-}
-
-var (
-	counters = object.Define("counter", func(ctx context.Context, st *object.State) (*counter, error) {
-		c := &counter{st: st}
-		v, ok, err := st.Storage().Get(ctx, "n")
-		if ok && len(v) == 8 {
-			c.n = binary.BigEndian.Uint64(v)
-		}
-		return c, err
-	})
-	read = object.Handle(counters, "read", func(c *counter, _ context.Context, _ struct{}) (uint64, error) {
-		return c.n, nil
-	})
-	increment = object.Handle(counters, "increment", func(c *counter, ctx context.Context, by uint64) (uint64, error) {
-		c.n += by
-		var v [8]byte
-		binary.BigEndian.PutUint64(v[:], c.n)
-		return c.n, c.st.Storage().PutBytes(ctx, "n", v[:])
-	})
-)
-
-func openHost(b *testing.B, defs ...object.Definition) *object.Host {
+// openCounters opens a host with counters for the time of a benchmark.
+func openCounters(b *testing.B, objects int) *workload.Counters {
 	b.Helper()
-	h, err := object.Open(object.Options{Dir: b.TempDir(), Logger: slog.New(slog.DiscardHandler)}, defs...)
+	c, err := workload.OpenCounters(b.TempDir(), objects, object.Options{MaxLive: 200_000, IdleAfter: time.Hour})
 	if err != nil {
 		b.Fatal(err)
 	}
+	closeAfter(b, c.Close)
+	return c
+}
+
+// openTurns opens the bare turn loop for the time of a benchmark.
+func openTurns(b *testing.B, objects int) *raw.Turns {
+	b.Helper()
+	db, err := raw.Open(b.TempDir(), measure.NewDisk())
+	if err != nil {
+		b.Fatal(err)
+	}
+	closeAfter(b, db.Close)
+	return raw.NewTurns(db, objects)
+}
+
+func closeAfter(b *testing.B, close func() error) {
 	b.Cleanup(func() {
-		if err := h.Shutdown(context.Background()); err != nil {
+		if err := close(); err != nil {
 			b.Error(err)
 		}
 	})
-	return h
 }
 
-func names(n int) []string {
-	out := make([]string, n)
-	for i := range out {
-		out[i] = fmt.Sprint(i)
+// each calls op b.N times from the given number of callers.
+func each(b *testing.B, callers int, op func(i int) error) {
+	b.Helper()
+	b.ReportAllocs()
+	b.ResetTimer()
+	if err := measure.Each(context.Background(), callers, b.N, op); err != nil {
+		b.Fatal(err)
 	}
-	return out
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ops/s")
 }
 
-// BenchmarkP1 is a call that reads memory of a live object; its reference is a
-// mailbox run by its caller: a map look-up, a mutex and a function call.
+// BenchmarkP1 is a call that reads memory of a live object.
 func BenchmarkP1(b *testing.B) {
 	for _, objects := range []int{1, 100_000} {
 		b.Run(fmt.Sprintf("objects=%d/holdfast", objects), func(b *testing.B) {
-			h, ids, ctx := openHost(b, counters), names(objects), context.Background()
-			for _, id := range ids {
-				if _, err := read.Call(ctx, h, id, struct{}{}); err != nil {
-					b.Fatal(err)
-				}
+			c := openCounters(b, objects)
+			if err := c.Wake(context.Background()); err != nil {
+				b.Fatal(err)
 			}
 			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				if _, err := read.Call(ctx, h, ids[i%objects], struct{}{}); err != nil {
+			for i := 0; b.Loop(); i++ {
+				if err := c.Read(i); err != nil {
 					b.Fatal(err)
 				}
-				i++
 			}
 		})
 		b.Run(fmt.Sprintf("objects=%d/reference", objects), func(b *testing.B) {
-			ids := names(objects)
-			m := make(map[string]*bareTurn, objects)
-			for _, id := range ids {
-				m[id] = &bareTurn{}
+			boxes := raw.NewMailboxes(objects)
+			for i := 0; b.Loop(); i++ {
+				boxes.Read(i)
 			}
-			var sum uint64
-			var mu sync.RWMutex
-			i := 0
-			for b.Loop() {
-				mu.RLock()
-				o := m[ids[i%objects]]
-				mu.RUnlock()
-				o.mu.Lock()
-				sum += o.n
-				o.mu.Unlock()
-				i++
-			}
-			_ = sum
 		})
 	}
 }
 
-// BenchmarkP3 and BenchmarkP4 are durable increments of one object and of 1,000;
-// their reference is the bare turn over as many.
+// BenchmarkP3 and BenchmarkP4 are durable increments of one object and of 1,000.
 func BenchmarkP3(b *testing.B) { increments(b, 1) }
 
 func BenchmarkP4(b *testing.B) { increments(b, 1000) }
@@ -111,20 +85,10 @@ func BenchmarkP4(b *testing.B) { increments(b, 1000) }
 func increments(b *testing.B, objects int) {
 	for _, callers := range []int{64, 1024} {
 		b.Run(fmt.Sprintf("callers=%d/holdfast", callers), func(b *testing.B) {
-			h, ids, ctx := openHost(b, counters), names(objects), context.Background()
-			inParallel(b, callers, func(i int) {
-				if _, err := increment.Call(ctx, h, ids[i%objects], 1); err != nil {
-					b.Error(err)
-				}
-			})
+			each(b, callers, openCounters(b, objects).Increment)
 		})
 		b.Run(fmt.Sprintf("callers=%d/reference", callers), func(b *testing.B) {
-			db := openRaw(b)
-			os := make([]*bareTurn, objects)
-			for i := range os {
-				os[i] = &bareTurn{key: fmt.Appendf(nil, "object-%08d/n", i)}
-			}
-			inParallel(b, callers, func(i int) { os[i%objects].increment(b, db) })
+			each(b, callers, openTurns(b, objects).Increment)
 		})
 	}
 }

@@ -1,0 +1,58 @@
+// Command holdfast-bench measures the rows P1 to P19 of docs/PERFORMANCE.md: each
+// workload and its reference in turn, in one process, on a real directory with
+// real syncs. With the argument "scale" it runs the scenarios of a large store.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+)
+
+func main() {
+	workload.Child() // does not return if this is a child
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "holdfast-bench: interrupted")
+		os.Exit(130)
+	default:
+		fmt.Fprintln(os.Stderr, "holdfast-bench:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the command without its process.
+func run(ctx context.Context, args []string, out, log io.Writer) error {
+	if len(args) > 0 && args[0] == "scale" {
+		return runScale(ctx, args[1:], out, log)
+	}
+	return runRows(ctx, args, out, log)
+}
+
+// scratch makes a directory of our own in dir, or in the system's place for
+// temporary files, and returns what removes it.
+func scratch(dir string) (string, func(), error) {
+	if dir != "" {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return "", nil, err
+		}
+	}
+	made, err := os.MkdirTemp(dir, "holdfast-bench-")
+	if err != nil {
+		return "", nil, err
+	}
+	return made, func() {
+		_ = os.RemoveAll(made) // the figures are out; what is left is in a temporary directory
+	}, nil
+}

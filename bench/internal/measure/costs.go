@@ -1,0 +1,68 @@
+package measure
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// Costs are what one operation cost, by name: "allocs", "bytes", "commits",
+// "syncs", "log bytes".
+type Costs map[string]float64
+
+// A Meter reads a running count, such as the syncs of a file system.
+type Meter func() uint64
+
+// Meters are counts by the name of the cost that they make up.
+type Meters map[string]Meter
+
+// Metered is the state of some meters at one moment.
+type Metered struct {
+	meters Meters
+	at     map[string]uint64
+}
+
+// Start reads the meters and the allocations of the process.
+func Start(meters Meters) Metered {
+	m := Metered{meters: meters}
+	m.at = m.read()
+	return m
+}
+
+func (m Metered) read() map[string]uint64 {
+	at := make(map[string]uint64, len(m.meters)+2)
+	for name, f := range m.meters {
+		at[name] = f()
+	}
+	at["allocs"], at["bytes"] = allocated()
+	return at
+}
+
+// PerOp is what each of ops operations cost since Start.
+func (m Metered) PerOp(ops int64) Costs {
+	if ops <= 0 {
+		return nil
+	}
+	costs := make(Costs, len(m.at))
+	for name, now := range m.read() {
+		costs[name] = float64(now-m.at[name]) / float64(ops)
+	}
+	return costs
+}
+
+// allocated is how many objects and bytes the process has ever allocated.
+func allocated() (objects, sizeBytes uint64) {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:objects"}, {Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64(), s[1].Value.Uint64()
+}
+
+// HeapBytes collects garbage and returns what is left on the heap and on stacks.
+func HeapBytes() float64 {
+	runtime.GC()
+	runtime.GC()
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc + m.StackInuse)
+}

@@ -1,0 +1,74 @@
+package raw
+
+import "sync"
+
+// Mailboxes are in-memory objects whose calls wait in a locked queue that the
+// first caller serves: the least that a turn without storage can be.
+type Mailboxes struct {
+	boxes []box
+	pool  sync.Pool // of *message
+}
+
+type message struct {
+	next  *message
+	reply chan uint64
+}
+
+type box struct {
+	mu         sync.Mutex
+	running    bool
+	head, tail *message
+	n          uint64
+}
+
+// NewMailboxes makes some objects.
+func NewMailboxes(objects int) *Mailboxes {
+	return &Mailboxes{
+		boxes: make([]box, objects),
+		pool:  sync.Pool{New: func() any { return &message{reply: make(chan uint64, 1)} }},
+	}
+}
+
+// Read calls object i modulo their number and returns what its turn read.
+func (m *Mailboxes) Read(i int) uint64 {
+	msg := m.pool.Get().(*message)
+	msg.next = nil
+	if b := &m.boxes[i%len(m.boxes)]; b.push(msg) {
+		b.drain()
+	}
+	v := <-msg.reply
+	m.pool.Put(msg)
+	return v
+}
+
+func (b *box) push(m *message) (first bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.tail == nil {
+		b.head = m
+	} else {
+		b.tail.next = m
+	}
+	b.tail = m
+	first = !b.running
+	b.running = true
+	return first
+}
+
+func (b *box) drain() {
+	for {
+		b.mu.Lock()
+		m := b.head
+		b.head, b.tail = nil, nil
+		b.running = m != nil
+		b.mu.Unlock()
+		if m == nil {
+			return
+		}
+		for m != nil {
+			next := m.next // read before the reply hands m back
+			m.reply <- b.n
+			m = next
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package rows
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// table has the rows in their order.
+var table = []struct {
+	id    string
+	cases func(Size) []*Case
+}{
+	{"P1", p1}, {"P2", p2}, {"P3", p3}, {"P4", p4}, {"P5", p5}, {"P6", p6}, {"P7", p7}, {"P8", p8}, {"P9", p9}, {"P10", p10},
+	{"P11", p11}, {"P12", p12}, {"P13", p13}, {"P14", p14}, {"P15", p15}, {"P16", p16}, {"P17", p17}, {"P18", p18}, {"P19", p19},
+}
+
+// IDs are the ids of all rows.
+func IDs() []string {
+	var ids []string
+	for _, r := range table {
+		ids = append(ids, r.id)
+	}
+	return ids
+}
+
+// Cases are the lines of some rows, by their ids with commas between; empty
+// means all.
+func Cases(ids string, s Size) ([]*Case, error) {
+	var want []string
+	for _, id := range strings.Split(ids, ",") {
+		if id = strings.ToUpper(strings.TrimSpace(id)); id == "" {
+			continue
+		}
+		if !slices.Contains(IDs(), id) {
+			return nil, fmt.Errorf("row %q: there are P1 to P%d", id, len(table))
+		}
+		want = append(want, id)
+	}
+	var cases []*Case
+	for _, r := range table {
+		if len(want) == 0 || slices.Contains(want, r.id) {
+			cases = append(cases, r.cases(s)...)
+		}
+	}
+	return cases, nil
+}

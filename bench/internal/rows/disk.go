@@ -1,0 +1,114 @@
+package rows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/measure"
+	"github.com/holdfast-dev/holdfast/bench/internal/raw"
+	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// p18 is what objects with one small value and an alarm take on disk, and how
+// much is written until they lie there.
+func p18(s Size) (cases []*Case) {
+	for _, n := range pick(s, []int{1000}, []int{100_000}, []int{10_000, 100_000, 1_000_000}) {
+		size := fmt.Sprintf("objects=%d", n)
+		cases = append(cases,
+			&Case{
+				ID: "P18", What: "disk of an object with a small value and an alarm, compacted", Size: size, N: float64(n), Unit: "B", Rounds: 1,
+				Against: "the same rows in bare Pebble",
+				Targets: []Target{atMost(200, "≤ 200 B")},
+				Prepare: onDisk(n, func(stored, _ float64) float64 { return stored }),
+			},
+			&Case{
+				ID: "P18", What: "bytes written for it, logs, flushes and compactions", Size: size, N: float64(n), Unit: "B", Rounds: 1,
+				Against: "the same rows in bare Pebble",
+				Targets: []Target{times(1.2, 0, "≤ 1.2 × reference")},
+				Prepare: onDisk(n, func(_, written float64) float64 { return written }),
+			})
+	}
+	return cases
+}
+
+// onDisk makes n objects and compacts the store. value takes the bytes that an
+// object takes, and those that were written for it.
+func onDisk(n int, value func(stored, written float64) float64) func(context.Context, *Env) (*Pair, error) {
+	return prepared(func(_ context.Context, e *Env, _ *closers) (ours, reference Side, err error) {
+		per := func(f func(ctx context.Context, dir string, disk *measure.Disk) (uint64, error)) Side {
+			return func(ctx context.Context) (_ Sample, err error) {
+				c := &closers{}
+				defer func() { err = errors.Join(err, c.close()) }()
+				dir, err := c.dir(e)
+				if err != nil {
+					return Sample{}, err
+				}
+				disk := measure.NewDisk()
+				stored, err := f(ctx, dir, disk)
+				written := float64(disk.Written()) / float64(n)
+				return Sample{Value: value(float64(stored)/float64(n), written)}, err
+			}
+		}
+		due := time.Now().Add(24 * time.Hour)
+		return per(func(ctx context.Context, dir string, disk *measure.Disk) (uint64, error) {
+				return storeObjects(ctx, dir, disk, n, due)
+			}), per(func(_ context.Context, dir string, disk *measure.Disk) (uint64, error) {
+				return storeRows(dir, disk, n, due)
+			}), nil
+	})
+}
+
+// storeObjects makes the objects by calls of a host, then compacts its store.
+func storeObjects(ctx context.Context, dir string, disk *measure.Disk, n int, due time.Time) (uint64, error) {
+	h, err := workload.OpenCounters(dir, n, object.Options{})
+	if err != nil {
+		return 0, err
+	}
+	if err := errors.Join(h.Fill(ctx, due), h.Close()); err != nil {
+		return 0, err
+	}
+	disk.Add(h.Disk)
+	engine, err := storage.OpenPebble(dir, storage.PebbleOptions{FS: disk})
+	if err != nil {
+		return 0, err
+	}
+	stored, err := compact(ctx, workload.Database(engine))
+	return stored, errors.Join(err, engine.Close())
+}
+
+// storeRows writes the rows of such objects, a batch for each.
+func storeRows(dir string, disk *measure.Disk, n int, due time.Time) (uint64, error) {
+	db, err := raw.Open(dir, disk)
+	if err != nil {
+		return 0, err
+	}
+	f := workload.Fill{Class: workload.CounterClass, Objects: n, Value: workload.Number8(0), First: due, Step: time.Microsecond}
+	for i := range n {
+		if err := raw.Commit(db, f.Object(i), pebble.NoSync); err != nil {
+			return 0, errors.Join(err, db.Close())
+		}
+	}
+	if err := errors.Join(db.Flush(), db.Close()); err != nil { // as an orderly close of ours
+		return 0, err
+	}
+	if db, err = raw.Open(dir, disk); err != nil {
+		return 0, err
+	}
+	stored, err := compact(context.Background(), db)
+	return stored, errors.Join(err, db.Close())
+}
+
+// compact compacts all keys and returns the size of the tables.
+func compact(ctx context.Context, db *pebble.DB) (uint64, error) {
+	if err := db.Compact(ctx, []byte{0}, []byte{0xff, 0xff, 0xff}, false); err != nil {
+		return 0, err
+	}
+	total := db.Metrics().Total()
+	return uint64(total.TablesSize), nil
+}

@@ -1,0 +1,125 @@
+package rows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/measure"
+	"github.com/holdfast-dev/holdfast/bench/internal/raw"
+	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// p10 is opening a store with many objects and armed alarms, none of them due.
+func p10(s Size) (cases []*Case) {
+	for _, n := range pick(s, []int{3000}, []int{1_000_000}, []int{10_000, 1_000_000, 10_000_000}) {
+		for _, crash := range []bool{false, true} {
+			how, plus := "clean", 50.0
+			if crash {
+				how, plus = "after a crash", 100
+			}
+			cases = append(cases, &Case{
+				ID: "P10", What: "open, " + how, Size: fmt.Sprintf("objects=%d", n), N: float64(n), Unit: "ms",
+				Against: "Pebble's Open of the same files",
+				Targets: []Target{times(1, plus, fmt.Sprintf("≤ reference + %.2g s", plus/1000))},
+				Prepare: prepared(func(ctx context.Context, e *Env, _ *closers) (ours, reference Side, err error) {
+					from, err := e.openable(ctx, n, crash)
+					return openHost(e, from), openRaw(e, from), err
+				}),
+			})
+		}
+	}
+	return cases
+}
+
+// openable is a store with n counters and alarms, whose process died or not.
+func (e *Env) openable(ctx context.Context, n int, crash bool) (string, error) {
+	clean, err := e.Made(fmt.Sprint("counters ", n), func(dir string) error {
+		return workload.Make(ctx, dir, workload.Fill{
+			Class: workload.CounterClass, Objects: n, Value: workload.Number8(1), First: time.Now().Add(24 * time.Hour), Step: time.Microsecond,
+		})
+	})
+	if err != nil || !crash {
+		return clean, err
+	}
+	return e.Made(fmt.Sprint("crashed counters ", n), func(dir string) error {
+		if err := workload.Clone(clean, dir); err != nil {
+			return err
+		}
+		return workload.Crashed(ctx, workload.Commits, dir, min(n, 300_000))
+	})
+}
+
+// copied runs a side on a copy of a store.
+func copied(e *Env, from string, f func(dir string, c *closers) (Sample, error)) Side {
+	return func(context.Context) (_ Sample, err error) {
+		c := &closers{}
+		defer func() { err = errors.Join(err, c.close()) }()
+		dir, err := c.dir(e)
+		if err != nil {
+			return Sample{}, err
+		}
+		if err := workload.Clone(from, dir); err != nil {
+			return Sample{}, err
+		}
+		return f(dir, c)
+	}
+}
+
+func openHost(e *Env, from string) Side {
+	return copied(e, from, func(dir string, c *closers) (Sample, error) {
+		start := time.Now()
+		h, err := workload.OpenCounters(dir, 1, object.Options{})
+		if err != nil {
+			return Sample{}, err
+		}
+		d := time.Since(start)
+		c.add(h.Close)
+		err = h.Read(0)
+		first := time.Since(start)
+		return Sample{millis(d), nil, measure.Costs{"ms to first answer": millis(first)}}, err
+	})
+}
+
+func openRaw(e *Env, from string) Side {
+	return copied(e, from, func(dir string, c *closers) (Sample, error) {
+		if err := os.Remove(dir + "/HOLDFAST.sums"); err != nil {
+			return Sample{}, err
+		}
+		start := time.Now()
+		db, err := raw.Open(dir, measure.NewDisk())
+		if err != nil {
+			return Sample{}, err
+		}
+		d := time.Since(start)
+		c.add(db.Close)
+		return Sample{Value: millis(d)}, nil
+	})
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+
+// p11 is an open after the death of a process with many executions open.
+func p11(s Size) []*Case {
+	n := pick(s, 50, 10_000, 10_000)
+	return []*Case{{
+		ID: "P11", What: "kill -9 with open executions: all started again after", Size: fmt.Sprintf("executions=%d", n), N: float64(n), Unit: "s",
+		Targets: []Target{atMost(1.5, "≤ 1.5 s")},
+		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+			from, err := c.dir(e)
+			if err != nil {
+				return nil, nil, err
+			}
+			if err := workload.Crashed(ctx, workload.Executions, from, n); err != nil {
+				return nil, nil, err
+			}
+			return copied(e, from, func(dir string, _ *closers) (Sample, error) {
+				open, all, err := workload.Recovered(ctx, dir, n)
+				return Sample{all.Seconds(), nil, measure.Costs{"ms to open": millis(open)}}, err
+			}), nil, nil
+		}),
+	}}
+}

@@ -1,0 +1,102 @@
+package rows
+
+import (
+	"strings"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/measure"
+)
+
+// noisy is the spread of the reference above which a figure is not to be trusted.
+const noisy = 0.2
+
+// Result is what the rounds of a case gave: an element of the JSON.
+type Result struct {
+	ID        string          `json:"id"`
+	What      string          `json:"what"`
+	Size      string          `json:"size,omitempty"`
+	N         float64         `json:"n,omitempty"`
+	Unit      string          `json:"unit"`
+	Ours      measure.Figure  `json:"ours"`
+	Reference *measure.Figure `json:"reference,omitempty"`
+	Against   string          `json:"against,omitempty"`
+	Ratio     float64         `json:"ratio,omitempty"` // ours / reference
+	Target    string          `json:"target"`
+	Verdict   Verdict         `json:"verdict"`
+	Misses    []string        `json:"misses,omitempty"`
+	Noisy     bool            `json:"noisy,omitempty"`
+	Rounds    int             `json:"rounds"`
+
+	Latency          *measure.Quantiles `json:"latencyMicros,omitempty"`
+	ReferenceLatency *measure.Quantiles `json:"referenceLatencyMicros,omitempty"`
+	Costs            measure.Costs      `json:"costs,omitempty"`
+	ReferenceCosts   measure.Costs      `json:"referenceCosts,omitempty"`
+}
+
+// result sums up the samples of both sides.
+func (c *Case) result(ours, reference []Sample) *Result {
+	r := &Result{
+		ID: c.ID, What: c.What, Size: c.Size, N: c.N, Unit: c.Unit, Against: c.Against, Rounds: len(ours),
+	}
+	r.Ours, r.Latency, r.Costs = sum(ours)
+	if len(reference) > 0 {
+		f, lat, costs := sum(reference)
+		r.Reference, r.ReferenceLatency, r.ReferenceCosts = &f, lat, costs
+		if f.Median != 0 {
+			r.Ratio = r.Ours.Median / f.Median
+		}
+		r.Noisy = f.Spread > noisy
+	}
+	texts := make([]string, len(c.Targets))
+	for i, t := range c.Targets {
+		texts[i] = t.Text
+	}
+	r.Target = strings.Join(texts, ", ")
+	r.judge(c.Targets)
+	return r
+}
+
+// sum is the median of values, quantiles and costs.
+func sum(samples []Sample) (measure.Figure, *measure.Quantiles, measure.Costs) {
+	var values []float64
+	var lats []measure.Quantiles
+	costs := map[string][]float64{}
+	for _, s := range samples {
+		values = append(values, s.Value)
+		if s.Lat != nil {
+			lats = append(lats, *s.Lat)
+		}
+		for name, v := range s.Costs {
+			costs[name] = append(costs[name], v)
+		}
+	}
+	var of measure.Costs
+	for name, v := range costs {
+		if of == nil {
+			of = measure.Costs{}
+		}
+		of[name] = measure.Median(v)
+	}
+	return measure.Of(values), medianOf(lats), of
+}
+
+func medianOf(lats []measure.Quantiles) *measure.Quantiles {
+	if len(lats) == 0 {
+		return nil
+	}
+	var q measure.Quantiles
+	of := func(field func(measure.Quantiles) float64) float64 {
+		var v []float64
+		for _, l := range lats {
+			v = append(v, field(l))
+		}
+		return measure.Median(v)
+	}
+	for _, l := range lats {
+		q.Count += l.Count
+	}
+	q.P50 = of(func(l measure.Quantiles) float64 { return l.P50 })
+	q.P99 = of(func(l measure.Quantiles) float64 { return l.P99 })
+	q.P999 = of(func(l measure.Quantiles) float64 { return l.P999 })
+	q.Max = of(func(l measure.Quantiles) float64 { return l.Max })
+	return &q
+}

@@ -1,0 +1,144 @@
+// Package rows holds the rows P1 to P19 of docs/PERFORMANCE.md: for each what is
+// measured, against what, at which sizes, and when it is good enough.
+package rows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/measure"
+)
+
+// Size says how much a row is given to do.
+type Size int
+
+// The sizes. Small is the one that the targets name, but for 10M objects.
+const (
+	Tiny  Size = iota // shows that a row works; its figures mean nothing
+	Small             // all rows in about ten minutes
+	Full              // with more sizes for plots, and 10M objects
+)
+
+// ParseSize is the size of that name.
+func ParseSize(s string) (Size, error) {
+	for i, name := range []string{"tiny", "small", "full"} {
+		if s == name {
+			return Size(i), nil
+		}
+	}
+	return 0, fmt.Errorf("size %q: take tiny, small or full", s)
+}
+
+// pick is the first of three values that belongs to the size.
+func pick[T any](s Size, tiny, small, full T) T { return [...]T{tiny, small, full}[s] }
+
+// Case is one line of the table: a row at one size.
+type Case struct {
+	ID      string // such as P3
+	What    string
+	Size    string  // such as "callers=64"; empty if the row has none
+	N       float64 // the number in Size, for plots
+	Unit    string
+	Against string // what the reference is; empty: there is none
+	Rounds  int    // at most so many; zero: as many as asked for
+	Targets []Target
+	// Prepare sets up both sides.
+	Prepare func(ctx context.Context, e *Env) (*Pair, error)
+}
+
+// Pair is the two sides of a case, ready to be measured in turn.
+type Pair struct {
+	Ours, Reference Side // Reference is nil if there is none
+	Close           func() error
+}
+
+// Side measures once.
+type Side func(ctx context.Context) (Sample, error)
+
+// Sample is what one round of one side gave, Value in the unit of the case.
+type Sample struct {
+	Value float64
+	Lat   *measure.Quantiles // nil: no latencies
+	Costs measure.Costs
+}
+
+// Env is what cases are given.
+type Env struct {
+	Dir   string        // for all that is stored; the caller removes it
+	For   time.Duration // of one round of one side, where the row has no fixed amount of work
+	Size  Size
+	dirs  int
+	cache map[string]string
+}
+
+// NewDir makes an empty directory.
+func (e *Env) NewDir() (string, error) {
+	e.dirs++
+	dir := fmt.Sprintf("%s/%d", e.Dir, e.dirs)
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// Made returns a directory that make has filled, now or for an earlier case with
+// the same key. It is not to be changed.
+func (e *Env) Made(key string, make func(dir string) error) (string, error) {
+	if dir, ok := e.cache[key]; ok {
+		return dir, nil
+	}
+	dir, err := e.NewDir()
+	if err != nil {
+		return "", err
+	}
+	if err := make(dir); err != nil {
+		return "", err
+	}
+	if e.cache == nil {
+		e.cache = map[string]string{}
+	}
+	e.cache[key] = dir
+	return dir, nil
+}
+
+// closers close in the reverse of the order in which they were added, and then
+// remove the directories.
+type closers struct {
+	fs   []func() error
+	dirs []string
+}
+
+func (c *closers) add(f func() error) { c.fs = append(c.fs, f) }
+
+func (c *closers) close() error {
+	var errs []error
+	for i := len(c.fs) - 1; i >= 0; i-- {
+		errs = append(errs, c.fs[i]())
+	}
+	for _, dir := range c.dirs {
+		errs = append(errs, os.RemoveAll(dir))
+	}
+	c.fs, c.dirs = nil, nil
+	return errors.Join(errs...)
+}
+
+// dir makes a directory that close removes.
+func (c *closers) dir(e *Env) (string, error) {
+	dir, err := e.NewDir()
+	if err == nil {
+		c.dirs = append(c.dirs, dir)
+	}
+	return dir, err
+}
+
+// prepared makes a Prepare of a function that adds what it opens to closers.
+func prepared(f func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error)) func(context.Context, *Env) (*Pair, error) {
+	return func(ctx context.Context, e *Env) (*Pair, error) {
+		c := &closers{}
+		ours, reference, err := f(ctx, e, c)
+		if err != nil {
+			return nil, errors.Join(err, c.close())
+		}
+		return &Pair{ours, reference, c.close}, nil
+	}
+}

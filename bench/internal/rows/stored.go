@@ -1,0 +1,114 @@
+package rows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/measure"
+	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// p9 is the cost of alarms beside many stored ones: memory, setting, firing.
+func p9(s Size) (cases []*Case) {
+	const few = 1000
+	for _, n := range pick(s, []int{3000}, []int{1_000_000}, []int{100_000, 1_000_000, 10_000_000}) {
+		size, against := fmt.Sprintf("stored=%d", n), "the same with 1,000 stored"
+		cases = append(cases,
+			&Case{
+				ID: "P9", What: "set an alarm beside stored ones, 64 callers", Size: size, N: float64(n), Unit: "/s", Against: against,
+				Targets: []Target{ratio(1 / 1.3)},
+				Prepare: besideStored(n, few, setFar),
+			},
+			&Case{
+				ID: "P9", What: "fire alarms beside stored ones", Size: size, N: float64(n), Unit: "/s", Against: against,
+				Targets: []Target{ratio(1 / 1.3)},
+				Prepare: besideStored(n, few, fire),
+			},
+			&Case{
+				ID: "P9", What: "heap of a host with stored alarms", Size: size, N: float64(n), Unit: "MiB", Against: against,
+				Targets: []Target{atMost(32, "≤ 32 MiB"), times(1, 8, "≤ reference + 8 MiB")},
+				Prepare: prepared(func(ctx context.Context, e *Env, _ *closers) (ours, reference Side, err error) {
+					return heldHeap(e, n), heldHeap(e, few), nil
+				}),
+			})
+	}
+	return cases
+}
+
+// stored is a store with n sleepers whose alarms are far away.
+func (e *Env) stored(ctx context.Context, n int) (string, error) {
+	return e.Made(fmt.Sprint("sleepers ", n), func(dir string) error {
+		return workload.Make(ctx, dir, workload.Fill{
+			Class: workload.SleeperClass, Objects: n, First: time.Now().Add(24 * time.Hour), Step: time.Microsecond,
+		})
+	})
+}
+
+// openStored opens a host on a copy of such a store.
+func openStored(ctx context.Context, e *Env, c *closers, n int) (*workload.Alarms, error) {
+	from, err := e.stored(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := c.dir(e)
+	if err != nil {
+		return nil, err
+	}
+	if err := workload.Clone(from, dir); err != nil {
+		return nil, err
+	}
+	a, err := workload.OpenAlarms(dir, object.Options{})
+	if err == nil {
+		c.add(a.Close)
+	}
+	return a, err
+}
+
+func besideStored(n, few int, side func(e *Env, a *workload.Alarms) Side) func(context.Context, *Env) (*Pair, error) {
+	return prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+		many, err := openStored(ctx, e, c, n)
+		if err != nil {
+			return nil, nil, err
+		}
+		less, err := openStored(ctx, e, c, few)
+		if err != nil {
+			return nil, nil, err
+		}
+		return side(e, many), side(e, less), nil
+	})
+}
+
+func setFar(e *Env, a *workload.Alarms) Side {
+	far := time.Now().Add(48 * time.Hour)
+	return rate(64, e.For, a.Meters(), func(i int) error { return a.Set(i%1000, far.Add(time.Duration(i)*time.Microsecond)) })
+}
+
+func fire(e *Env, a *workload.Alarms) Side {
+	n := pick(e.Size, 300, 20_000, 20_000)
+	return func(ctx context.Context) (Sample, error) {
+		d, late, costs, err := a.Drain(ctx, n)
+		return Sample{float64(n) / d.Seconds(), &late, costs}, err
+	}
+}
+
+// heldHeap is what a host adds to the heap when it has read what is due next.
+func heldHeap(e *Env, n int) Side {
+	return func(ctx context.Context) (_ Sample, err error) {
+		c := &closers{}
+		defer func() { err = errors.Join(err, c.close()) }()
+		before := measure.HeapBytes()
+		a, err := openStored(ctx, e, c, n)
+		if err != nil {
+			return Sample{}, err
+		}
+		held, err := a.Settled(ctx)
+		if err != nil {
+			return Sample{}, err
+		}
+		const mebi = 1 << 20
+		return Sample{(measure.HeapBytes() - before) / mebi, nil, measure.Costs{"alarms held": held}}, nil
+	}
+}

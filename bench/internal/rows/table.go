@@ -1,0 +1,144 @@
+package rows
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/measure"
+)
+
+// WriteJSON writes the results as one array.
+func WriteJSON(w io.Writer, results []*Result) error {
+	if results == nil {
+		results = []*Result{}
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(results)
+}
+
+// ReadJSON is the reverse of WriteJSON.
+func ReadJSON(r io.Reader) (results []*Result, err error) {
+	err = json.NewDecoder(r).Decode(&results)
+	return results, err
+}
+
+// WriteTable writes the results for a reader: a line for each, then what a
+// median operation of each cost, then what to be careful with.
+func WriteTable(w io.Writer, results []*Result) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "row\twhat\tsize\tours\treference\tratio\ttarget\tverdict\tspread")
+	for _, r := range results {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.What, dash(r.Size),
+			value(r.Ours, r.Unit), r.reference(), r.ratio(), dash(r.Target), r.Verdict, r.spread())
+	}
+	fmt.Fprintln(t)
+	fmt.Fprintln(t, "row\tsize\tours: p50 / p99 / p99.9 µs\treference\tours: per operation\treference: per operation")
+	for _, r := range results {
+		if r.Latency == nil && r.ReferenceLatency == nil && len(r.Costs) == 0 {
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, dash(r.Size), quantiles(r.Latency), quantiles(r.ReferenceLatency), costs(r.Costs), costs(r.ReferenceCosts))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return writeNotes(w, results)
+}
+
+// writeNotes tells what each reference is, and which figures to distrust.
+func writeNotes(w io.Writer, results []*Result) error {
+	against := map[string][]string{}
+	var order []string
+	for _, r := range results {
+		if r.Against == "" {
+			continue
+		}
+		if against[r.Against] == nil {
+			order = append(order, r.Against)
+		}
+		if !slices.Contains(against[r.Against], r.ID) {
+			against[r.Against] = append(against[r.Against], r.ID)
+		}
+	}
+	fmt.Fprintln(w, "\nReferences, measured in turn with ours in this process; ratio is ours / reference:")
+	for _, a := range order {
+		fmt.Fprintf(w, "  %s: %s\n", strings.Join(against[a], ", "), a)
+	}
+	for _, r := range results {
+		if r.Noisy {
+			fmt.Fprintf(w, "warning: %s %s: the machine is noisy: rounds of the reference differ by %.0f %%\n", r.ID, r.Size, 100*r.Reference.Spread)
+		}
+	}
+	_, err := fmt.Fprintln(w, summary(results))
+	return err
+}
+
+// summary counts the verdicts.
+func summary(results []*Result) string {
+	n := map[Verdict]int{}
+	for _, r := range results {
+		n[r.Verdict]++
+	}
+	return fmt.Sprintf("%d lines: %d reached, %d missed, %d without a reference", len(results), n[Reached], n[Missed], n[NoReference])
+}
+
+func (r *Result) reference() string {
+	if r.Reference == nil {
+		return "–"
+	}
+	return value(*r.Reference, r.Unit)
+}
+
+func (r *Result) ratio() string {
+	if r.Reference == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", r.Ratio)
+}
+
+// spread is that of our rounds and of the reference's.
+func (r *Result) spread() string {
+	s := fmt.Sprintf("%.0f %%", 100*r.Ours.Spread)
+	if r.Reference != nil {
+		s += fmt.Sprintf(" / %.0f %%", 100*r.Reference.Spread)
+	}
+	return s
+}
+
+func value(f measure.Figure, unit string) string {
+	switch {
+	case f.Median >= 1000:
+		return fmt.Sprintf("%.0f %s", f.Median, unit)
+	case f.Median >= 10:
+		return fmt.Sprintf("%.1f %s", f.Median, unit)
+	}
+	return fmt.Sprintf("%.3f %s", f.Median, unit)
+}
+
+func quantiles(q *measure.Quantiles) string {
+	if q == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f / %.0f / %.0f", q.P50, q.P99, q.P999)
+}
+
+func costs(c measure.Costs) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		parts = append(parts, fmt.Sprintf("%s %.3g", name, c[name]))
+	}
+	return dash(strings.Join(parts, ", "))
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}

@@ -1,0 +1,147 @@
+package rows
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/raw"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// hot is over how many objects a row goes that says nothing of their number.
+const hot = 1000
+
+// p1 is a call that reads memory of a live object.
+func p1(s Size) (cases []*Case) {
+	for _, objects := range pick(s, []int{10}, []int{1, 100_000}, []int{1, 1000, 10_000, 100_000}) {
+		cases = append(cases, &Case{
+			ID: "P1", What: "call that reads memory", Size: fmt.Sprintf("objects=%d", objects), N: float64(objects), Unit: "ns",
+			Against: "a mailbox that its caller runs, found by number",
+			Targets: []Target{
+				atMost(300, "≤ 300 ns"), cost("allocs", 1.05, "≤ 1 allocation"),
+				times(1/0.3, 0, "≥ 0.3 × as many as the reference"),
+			},
+			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+				h, err := c.counters(e, objects, object.Options{MaxLive: 2 * objects, IdleAfter: time.Hour})
+				if err != nil {
+					return nil, nil, err
+				}
+				if err := h.Wake(ctx); err != nil {
+					return nil, nil, err
+				}
+				boxes := raw.NewMailboxes(objects)
+				return nanos(e.For, h.Read), nanos(e.For, func(i int) error {
+					boxes.Read(i)
+					return nil
+				}), nil
+			}),
+		})
+	}
+	return cases
+}
+
+// p2 is a call that reads one key.
+func p2(Size) []*Case {
+	return []*Case{{
+		ID: "P2", What: "call that reads one key", Unit: "ns", Against: "Pebble's Get of it",
+		Targets: []Target{times(1, 700, "≤ reference + 0.7 µs")},
+		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+			h, err := c.counters(e, hot, object.Options{})
+			if err != nil {
+				return nil, nil, err
+			}
+			if err := h.Fill(ctx, time.Time{}); err != nil {
+				return nil, nil, err
+			}
+			turns, _, err := c.turns(e, hot)
+			if err != nil {
+				return nil, nil, err
+			}
+			for i := range hot {
+				if err := turns.Commit(i); err != nil {
+					return nil, nil, err
+				}
+			}
+			return nanos(e.For, h.Load), nanos(e.For, func(i int) error {
+				_, err := turns.Get(i)
+				return err
+			}), nil
+		}),
+	}}
+}
+
+// p3 and p4 are durable increments of one object and of 1,000.
+func p3(s Size) []*Case { return increments(s, "P3", "durable increments, one object", 1) }
+
+func p4(s Size) []*Case { return increments(s, "P4", "durable increments, 1,000 objects", hot) }
+
+func callers(s Size) []int {
+	return pick(s, []int{16}, []int{64, 1024}, []int{1, 16, 64, 256, 1024})
+}
+
+func increments(s Size, id, what string, objects int) (cases []*Case) {
+	for _, n := range callers(s) {
+		cases = append(cases, &Case{
+			ID: id, What: what, Size: fmt.Sprintf("callers=%d", n), N: float64(n), Unit: "/s",
+			Against: "the bare turn loop over as many objects",
+			Targets: []Target{ratio(0.7)},
+			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+				h, err := c.counters(e, objects, object.Options{})
+				if err != nil {
+					return nil, nil, err
+				}
+				turns, disk, err := c.turns(e, objects)
+				if err != nil {
+					return nil, nil, err
+				}
+				return rate(n, e.For, h.Meters(), h.Increment), rate(n, e.For, disk.Meters(), turns.Increment), nil
+			}),
+		})
+	}
+	return cases
+}
+
+// p5 is the latency of one durable call with nothing else running.
+func p5(Size) []*Case {
+	return []*Case{{
+		ID: "P5", What: "latency of one durable call, p50", Unit: "µs", Against: "one synced commit, p50",
+		Targets: []Target{times(1, 15, "≤ reference + 15 µs")},
+		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+			h, err := c.counters(e, 1, object.Options{})
+			if err != nil {
+				return nil, nil, err
+			}
+			turns, disk, err := c.turns(e, 1)
+			if err != nil {
+				return nil, nil, err
+			}
+			return median(e.For, h.Meters(), h.Increment), median(e.For, disk.Meters(), turns.Commit), nil
+		}),
+	}}
+}
+
+// p6 is setting an alarm: row and index in the turn's batch.
+func p6(s Size) (cases []*Case) {
+	for _, n := range callers(s) {
+		cases = append(cases, &Case{
+			ID: "P6", What: "set an alarm, 1,000 objects", Size: fmt.Sprintf("callers=%d", n), N: float64(n), Unit: "/s",
+			Against: "P4: our own durable increments",
+			Targets: []Target{ratio(0.7)},
+			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+				alarms, err := c.counters(e, hot, object.Options{})
+				if err != nil {
+					return nil, nil, err
+				}
+				counts, err := c.counters(e, hot, object.Options{})
+				if err != nil {
+					return nil, nil, err
+				}
+				far := time.Now().Add(24 * time.Hour)
+				set := func(i int) error { return alarms.Arm(i, far.Add(time.Duration(i)*time.Microsecond)) }
+				return rate(n, e.For, alarms.Meters(), set), rate(n, e.For, counts.Meters(), counts.Increment), nil
+			}),
+		})
+	}
+	return cases
+}

@@ -1,0 +1,128 @@
+package scale
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/measure"
+	"github.com/holdfast-dev/holdfast/bench/internal/raw"
+	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// stallBound is how long no call may take without an explanation.
+const stallBound = 50 * time.Millisecond
+
+// load finds the most durable increments a second, and measures latencies at
+// parts of that, as they are seen by calls that come at a steady rate. Beside ours
+// the bare turn loop and an operation that does nothing get the same rates, so
+// that what the disk and the generator add can be told apart.
+func load(ctx context.Context, o Options, r *Result) error {
+	const callers, objects = 1024, 1000
+	h, err := workload.OpenCounters(filepath.Join(o.Dir, "ours"), objects, object.Options{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	disk := measure.NewDisk()
+	db, err := raw.Open(filepath.Join(o.Dir, "raw"), disk)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	turns := raw.NewTurns(db, objects)
+	most, err := measure.Closed(ctx, callers, o.For, h.Increment)
+	if err != nil {
+		return err
+	}
+	r.figure("most durable increments, 1,024 callers, 1,000 objects", most.PerSecond(), "/s")
+	sides := []struct {
+		name string
+		op   func(i int) error
+		disk *measure.Disk
+	}{
+		{"holdfast", h.Increment, h.Disk},
+		{"the bare turn loop", turns.Increment, disk},
+		{"nothing", func(int) error { return nil }, disk},
+	}
+	curves := map[string][2]*Curve{}
+	for _, side := range sides {
+		curves[side.name] = [2]*Curve{
+			{"p50 of " + side.name, "% of the most", "ms", nil}, {"p99 of " + side.name, "% of the most", "ms", nil},
+		}
+	}
+	for _, percent := range []int{25, 50, 75, 90} {
+		for _, side := range sides {
+			s := stalls{disk: side.disk}
+			run, err := measure.Open(ctx, most.PerSecond()*float64(percent)/100, o.For, callers, side.op, s.done)
+			if err != nil {
+				return err
+			}
+			name := fmt.Sprintf("%s at %d %%", side.name, percent)
+			r.figure(name+": p50", run.Lat.P50/1e3, "ms")
+			r.figure(name+": p99", run.Lat.P99/1e3, "ms")
+			r.figure(name+": p99.9", run.Lat.P999/1e3, "ms")
+			for i, v := range []float64{run.Lat.P50, run.Lat.P99} {
+				c := curves[side.name][i]
+				c.Points = append(c.Points, [2]float64{float64(percent), v / 1e3})
+			}
+			s.report(r, name, side.name == "holdfast")
+		}
+	}
+	for _, side := range sides {
+		r.Curves = append(r.Curves, *curves[side.name][0], *curves[side.name][1])
+	}
+	return nil
+}
+
+// stalls are the calls that took longer than stallBound; those that lie close
+// together are one stall.
+type stalls struct {
+	disk *measure.Disk
+
+	mu    sync.Mutex
+	found []stall
+}
+
+type stall struct {
+	last       time.Time
+	worst      time.Duration
+	calls      int
+	compacting bool // a flush or compaction was writing at some of the calls' ends
+}
+
+// done is told of the end of each call.
+func (s *stalls) done(at time.Time, late time.Duration) {
+	if late < stallBound {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.found); n == 0 || at.Sub(s.found[n-1].last) > stallBound {
+		s.found = append(s.found, stall{})
+	}
+	f := &s.found[len(s.found)-1]
+	f.last, f.worst, f.calls = at, max(f.worst, late), f.calls+1
+	f.compacting = f.compacting || s.disk.Compacting()
+}
+
+// report adds what was found. The bound is on those of ours during a flush or a
+// compaction.
+func (s *stalls) report(r *Result, name string, bounded bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	compacting := 0
+	for _, f := range s.found {
+		if f.compacting {
+			compacting++
+		}
+		r.note("%s: a stall of %v, %d calls, beside a flush or compaction: %t", name, f.worst.Round(time.Millisecond), f.calls, f.compacting)
+	}
+	r.figure(name+": stalls above 50 ms", float64(len(s.found)), "")
+	if bounded {
+		r.check(name+": of these beside a flush or compaction", float64(compacting), "", "none, or explained", compacting == 0)
+	}
+}

@@ -1,0 +1,105 @@
+package workload
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/jobs/continuous"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// A measurement that needs a crash runs itself again as a child process, which
+// opens a store, gets it into some state, and is killed with signal 9.
+const (
+	childEnv = "HOLDFAST_BENCH_CHILD"
+
+	// Executions is the child that has many executions open when it dies.
+	Executions = "executions"
+	// Commits is the child that has commits in the log when it dies.
+	Commits = "commits"
+
+	ready = "ready"
+)
+
+// Child does what a parent asked for, if this process is a child, and then does
+// not return. A program that measures calls it first.
+func Child() {
+	role := os.Getenv(childEnv)
+	if role == "" {
+		return
+	}
+	if err := child(role, os.Getenv("HOLDFAST_BENCH_DIR"), os.Getenv("HOLDFAST_BENCH_N")); err != nil {
+		fmt.Fprintln(os.Stderr, "child:", err)
+		os.Exit(1)
+	}
+	fmt.Println(ready)
+	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed, or its parent is gone
+	os.Exit(1)
+}
+
+func child(role, dir, count string) error {
+	n, err := strconv.Atoi(count)
+	if err != nil {
+		return err
+	}
+	switch role {
+	case Executions:
+		return openExecutions(dir, n)
+	case Commits:
+		c, err := OpenCounters(dir, n, object.Options{})
+		if err != nil {
+			return err
+		}
+		return c.Fill(context.Background(), time.Time{})
+	}
+	return fmt.Errorf("no such role: %q", role)
+}
+
+// Crashed runs a child of a role on dir and kills it when it is ready.
+func Crashed(ctx context.Context, role, dir string, n int) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Env = append(os.Environ(), childEnv+"="+role, "HOLDFAST_BENCH_DIR="+dir, "HOLDFAST_BENCH_N="+strconv.Itoa(n))
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe() // its end tells the child that we are gone
+	if err != nil {
+		return err
+	}
+	defer stdin.Close()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	killed := cmd.Process.Kill()
+	_ = cmd.Wait() // "signal: killed" is what is wanted
+	if err != nil || line != ready+"\n" {
+		return fmt.Errorf("child %s ended early: %q: %w", role, line, firstOf(err, context.Cause(ctx), io.ErrUnexpectedEOF))
+	}
+	return killed
+}
+
+// works is a continuous job whose runs never end by themselves. started is
+// called at the begin of each.
+func works(started func()) *continuous.Job[int] {
+	return continuous.New(continuous.Config[int]{
+		Name: "works",
+		Run: func(ctx context.Context, _ *continuous.Run[int]) error {
+			started()
+			<-ctx.Done()
+			return context.Cause(ctx)
+		},
+	})
+}

@@ -21,8 +21,11 @@
 //     its seams (State.Seams, State.Release), never on a bare channel.
 //   - A call whose process dies before the reply is Unknown: it may have happened
 //     or not. Must takes that for an answer, Retry calls again.
-//   - A failure prints what crashed where, the promise that broke, and a line that
-//     Replay takes.
+//   - A failure prints what broke and which promise that was, the points around the
+//     crash, what was stored before and after it, and a line that Replay takes.
+//
+// docs/TESTING.md is a tutorial: a job with two bugs, the failures as printed, the
+// fixes, each checker and fault, and what all of it cannot prove.
 //
 // # Longer runs, without a change of the code
 //

@@ -13,7 +13,7 @@ const (
 	rowsBeforeCrash = 12
 	rowsAfterCrash  = 8
 	rowsAtEnd       = 8
-	logsShown       = 15 // if there are no more, all of them
+	notesShown      = 15 // of a kind; if there are more, those near what else is shown
 	foldPeriod      = 16 // rows of a stretch whose repeats are folded
 	foldRepeats     = 3  // as often as it must stand there
 )
@@ -147,10 +147,10 @@ func cut(rows []row) []row {
 	}
 	show(0, rowsAtBegin)
 	show(len(rows)-rowsAtEnd, len(rows))
-	logs := 0
+	notes := make(map[noteKind]int)
 	for _, r := range rows {
-		if r.note != nil && r.note.kind == noteLog {
-			logs++
+		if r.note != nil {
+			notes[r.note.kind]++
 		}
 	}
 	for i, r := range rows {
@@ -160,7 +160,7 @@ func cut(rows []row) []row {
 			show(i-rowsBeforeCrash, i+rowsAfterCrash+1)
 		case r.note.kind == noteFailure:
 			show(i-rowsAtEnd, i+1)
-		case logs <= logsShown || r.note.kind == noteEvent:
+		case notes[r.note.kind] <= notesShown:
 			show(i, i+1)
 		}
 	}

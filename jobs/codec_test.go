@@ -36,7 +36,7 @@ func TestExecutionCodec(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := drawExecution(t)
 		raw := x.encode()
-		got, err := decodeExecution("t", raw)
+		got, err := DecodeExecution(executionKey("t"), raw)
 		if err != nil || !reflect.DeepEqual(got, x) {
 			t.Fatalf("read %+v, %v; wrote %+v", got, err, x)
 		}
@@ -65,4 +65,11 @@ func FuzzDecodeExecution(f *testing.F) {
 			t.Fatalf("%x: read %+v, then %+v, %v", b, x, again, err2)
 		}
 	})
+}
+
+// A row that is no open execution is not read as one.
+func TestDecodeExecutionOfAnotherRow(t *testing.T) {
+	if x, err := DecodeExecution(MetaKey, (&Execution{}).encode()); err == nil {
+		t.Errorf("the metadata is read as %+v", x)
+	}
 }

@@ -126,6 +126,31 @@ func TestScrubStore(t *testing.T) {
 	}
 }
 
+// Examine says of one object what a scrub would, and which of it is a suspicion.
+func TestExamine(t *testing.T) {
+	store, err := storage.Open(storage.Options{Dir: damage(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"healthy": "<nil>",
+		"torn":    "ticker/torn: executingAt is set and status is running (J2)",
+		"orphan":  "ticker/orphan: status is running and no alarm is set (R3)",
+	} {
+		o, err := store.Find(storage.ID{Class: "ticker", Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := recovery.Examine(store, o)
+		if err != nil || fmt.Sprint(found) != want || found != nil && found.Suspect != (name == "orphan") {
+			t.Errorf("%s: %v, %v, want %s", name, found, err, want)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Proves R6, R3: a scrub of a live store with Repair arms what nobody would wake,
 // from its schedule, and a second scrub finds it well.
 func TestScrubRepairs(t *testing.T) {

@@ -1,15 +1,4 @@
-// Package crashtest shows how to crash a program of one's own at every point where
-// a crash can matter. Outbox is a job type such as a user may write; its test lets
-// the harness kill the process at each point of a scenario, and in each recovery
-// from that again, and looks at what remains:
-//
-//	go test -v ./examples/crashtest
-//
-// An outbox delivers messages to somewhere outside: one after the other, in the
-// order in which they were posted, each until it was taken or given up. A message
-// whose Post was acknowledged is never lost. It may be delivered more than once,
-// though only after an error or a crash, and then with the same key.
-package crashtest
+package main
 
 import (
 	"context"
@@ -20,7 +9,11 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Outbox is a job type: what a host is opened with.
+// Outbox is a job type: what a host is opened with. It delivers messages to
+// somewhere outside: one after the other, in the order in which they were posted,
+// each until it was taken or given up. A message whose Post was acknowledged is
+// never lost. It may be delivered more than once, though only after an error or a
+// crash, and then with the same key.
 type Outbox struct {
 	*object.Class[box]
 	deliver Deliver
@@ -34,8 +27,8 @@ type Outbox struct {
 // message is delivered, and no other message has it.
 type Deliver func(ctx context.Context, key, message string) error
 
-// New defines an outbox. The retry is that of each message.
-func New(name string, retry jobs.Retry, deliver Deliver) *Outbox {
+// NewOutbox defines an outbox. The retry is that of each message.
+func NewOutbox(name string, retry jobs.Retry, deliver Deliver) *Outbox {
 	o := &Outbox{deliver: deliver, options: jobs.Options{Retry: retry}}
 	o.Class = object.Define(name, func(ctx context.Context, st *object.State) (*box, error) { return load(ctx, st, o) })
 	o.post = object.Handle(o.Class, "post", (*box).post)

@@ -1,4 +1,4 @@
-package crashtest_test
+package main
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/examples/crashtest"
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/object"
@@ -17,7 +16,7 @@ import (
 
 // outside is what the messages are delivered to. One that begins with "bad" is
 // always refused, and one that begins with "shy" the first time.
-func outside(s *harness.Sim) crashtest.Deliver {
+func outside(s *harness.Sim) Deliver {
 	return func(_ context.Context, key, message string) error {
 		again := s.World().Count("tried/"+key) > 0
 		s.World().Do("tried/"+key, nil)
@@ -31,10 +30,10 @@ func outside(s *harness.Sim) crashtest.Deliver {
 
 // scenario posts some messages and waits until nothing is left of them. The harness
 // runs it once without a crash, and then again from the start for each crash.
-func scenario(messages []string, deliver func(*harness.Sim) crashtest.Deliver) harness.Scenario {
+func scenario(messages []string, deliver func(*harness.Sim) Deliver) harness.Scenario {
 	return func(s *harness.Sim) {
 		retry := jobs.Retry{MaxAttempts: 2, Backoff: jobs.Constant(time.Second)}
-		mail := crashtest.New("mail", retry, deliver(s))
+		mail := NewOutbox("mail", retry, deliver(s))
 		s.Host(mail)
 		for _, message := range messages {
 			s.OK(s.Retry(func() error { // as a client does that got no answer
@@ -100,7 +99,7 @@ func TestOutboxSurvivesEveryCrash(t *testing.T) {
 
 // hasty answers before it delivers: it keeps a message in memory until the next
 // one comes. Without a crash nobody notices, since the last message flushes.
-func hasty(s *harness.Sim) crashtest.Deliver {
+func hasty(s *harness.Sim) Deliver {
 	deliver := outside(s)
 	var kept string
 	boot := 0
@@ -116,7 +115,7 @@ func hasty(s *harness.Sim) crashtest.Deliver {
 	}
 }
 
-func deliverKept(ctx context.Context, deliver crashtest.Deliver, key, message string) error {
+func deliverKept(ctx context.Context, deliver Deliver, key, message string) error {
 	if message == "" {
 		return nil
 	}

@@ -163,7 +163,10 @@ func (r *round) life() life {
 	case 2:
 		l.kind, l.from, l.after = noSpace, full, between(0, 30*ms)
 		l.config.FullAfter = between(10*ms, 60*ms)
-		if r.rand.IntN(2) == 0 { // else it stays full, and ends by SIGTERM
+		switch r.rand.IntN(5) {
+		case 0:
+			l.config.FullAfter = -1
+		case 1, 2: // else it stays full, and ends by SIGTERM
 			l.config.FullFor = between(1*ms, 20*ms)
 			l.after = l.config.FullFor + between(0, 60*ms)
 		}
@@ -238,6 +241,10 @@ func (r *round) judge(l life, e end) error {
 // check says whether a life ended as it was to end.
 func (l life) check(e end) error {
 	switch {
+	case l.kind == noSpace && l.config.FullAfter < 0:
+		if e.code != program.ExitFailed {
+			return fmt.Errorf("the disk was full before the open, and the program ended with code %d", e.code)
+		}
 	case l.kind == noSpace && !e.full:
 		return errors.New("the disk was full, and no call was refused for want of space")
 	case e.signalled:

@@ -21,8 +21,9 @@ type Config struct {
 	Repeat  []judge.Line // calls of earlier lives to make again
 	// Finish makes a life without new work that runs until nothing is left to do.
 	Finish bool
-	// FullAfter, if not zero, is when the disk seems to become full, and FullFor
-	// for how long; zero is for ever.
+	// FullAfter, if not zero, is when after the open the disk seems to become full,
+	// and FullFor for how long; zero is for ever. If FullAfter is negative, it is
+	// full before the open.
 	FullAfter, FullFor time.Duration
 	// LimitAfter is when no file may become longer than LimitBytes any more, if
 	// that is not zero.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-dev/holdfast/internal/killtest/judge"
 )
 
 // floorBytes is the free space that the store wants.
@@ -39,14 +41,18 @@ func (d *disk) Unwrap() vfs.FS { return d.FS }
 // again. A store looks at the free space only every few MiB, so somebody writes
 // them.
 func (p *program) fillDisk(ctx context.Context, d *disk) {
-	if p.config.FullAfter == 0 {
+	if p.config.FullAfter <= 0 {
 		return
 	}
 	go func() {
 		p.pause(p.config.FullAfter)
 		d.full.Store(true)
 		for ctx.Err() == nil {
-			if _, err := p.fill.Call(p.ctx, p.host, "ballast", 1<<20); err != nil {
+			err := p.tell(judge.Line{Verb: judge.Other, On: "ballast"}, func(*judge.Line) error {
+				_, err := p.fill.Call(p.ctx, p.host, "ballast", 1<<20)
+				return err
+			})
+			if err != nil {
 				break
 			}
 		}

@@ -61,6 +61,7 @@ func Main(c Config, out io.Writer) int {
 	defer release()
 	p.journal.write(judge.Line{What: judge.Began})
 	disk := newDisk()
+	disk.full.Store(c.FullAfter < 0)
 	p.limitFiles()
 	options := object.Options{Storage: StoreOptions(c.Dir), Logger: newLogger(p.journal), IdleAfter: 20 * time.Millisecond}
 	options.Storage.Pebble.FS = disk

@@ -58,7 +58,7 @@ func TestHiddenWaitIsNamed(t *testing.T) {
 	said := problemOf(t, func(s *harness.Sim) {
 		s.Host(stuck)
 		s.Must(wait.Call(s.Context(), s, "one", 0))
-	}, harness.Watchdog(30*time.Millisecond))
+	}, harness.Watchdog(time.Second))
 	mustSay(t, said, `task "crew"`, "Remedy: wait through seams", "explore_test.go")
 }
 

@@ -38,10 +38,10 @@ func TestTutorialShowsTheErrors(t *testing.T) {
 			s.RunUntilIdle()
 		},
 	} {
-		said := problemOf(t, scenario, harness.Watchdog(30*time.Millisecond))
+		said := problemOf(t, scenario, harness.Watchdog(time.Second))
 		said, _, _ = strings.Cut(said, "\n\n")
 		said, _, _ = strings.Cut(said, "\ngoroutine ")
-		said = strings.ReplaceAll(strings.TrimSpace(said), "30ms", "10s")
+		said = strings.ReplaceAll(strings.TrimSpace(said), "1s", "10s")
 		if !strings.Contains(string(document), "\n```\n"+said+"\n```\n") {
 			t.Errorf("docs/TESTING.md does not show what is said of %s; paste it there:\n%s", name, said)
 		}

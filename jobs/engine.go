@@ -296,8 +296,7 @@ func (e *Engine) examine(x *execution) {
 	s := recovery.Snapshot{
 		Now: e.Now(), Epoch: e.st.Epoch(),
 		Open: true, OpenEpoch: x.Epoch, Since: x.Began, Recoveries: x.Run.Recoveries,
-		// Only the very opening that cut x off is known to have ended in order.
-		Free: e.st.Activation().Reason == object.Restarted && x.Epoch+1 == e.st.Epoch(),
+		Free: e.st.EndedInOrder(x.Epoch),
 	}
 	if x.Outside {
 		s.Until = x.Lease

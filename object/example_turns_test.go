@@ -107,10 +107,10 @@ func ExampleState_BlockConcurrencyWhile() {
 // A constructor learns why it runs, and a turn who and when it is.
 func ExampleState() {
 	once(func(s *Shelf, ctx context.Context) error {
-		fmt.Println(s.st.ID(), s.st.Name(), s.st.Activation().Reason, s.st.Epoch(), s.st.Closing())
+		fmt.Println(s.st.ID(), s.st.Name(), s.st.Activation().Reason, s.st.Epoch(), s.st.EndedInOrder(1), s.st.Closing())
 		return nil
 	})
-	// Output: shelf/a a fresh 1 false
+	// Output: shelf/a a fresh 1 false false
 }
 
 // An open execution is found by the next process, which activates the object.

@@ -119,6 +119,13 @@ func (s *State) Activation() Activation { return s.act.reason }
 // opening and never repeats.
 func (s *State) Epoch() uint64 { return s.act.hosted.host.store.Epoch() }
 
+// EndedInOrder reports whether an earlier opening of the store ended in order, and
+// all that followed it too: what it left open was cut off by no crash.
+func (s *State) EndedInOrder(epoch uint64) bool {
+	store := s.act.hosted.host.store
+	return epoch < store.Epoch() && epoch > store.Previous().CrashedEpoch
+}
+
 // Seams are the clock, executor, random source and probe of the host.
 func (s *State) Seams() *seam.Seams { return &s.act.hosted.host.seams }
 

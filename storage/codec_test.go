@@ -54,6 +54,11 @@ func TestDecodeEpoch(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("got %v, %v; want %v", got, err, want)
 	}
+	got, err = decodeEpoch([]byte{1, 0, 9, 2, 20, 7})
+	want.CrashedEpoch = 7
+	if err != nil || got != want {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
 	for _, bad := range []string{"", "\x01", "\x02\x00\x01\x01\x01", "\x01\x00", "\x01\x00\x01", "\x01\x00\x01\x01", "\x01\x00\xff\xff"} {
 		if _, err := decodeEpoch([]byte(bad)); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%q: %v", bad, err)

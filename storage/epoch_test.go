@@ -34,7 +34,7 @@ func TestEpochsAndPrevious(t *testing.T) {
 	want := Previous{}
 	for i, clean := range []bool{true, false, false, true, true, false, false, false, true} {
 		s := open(t, o)
-		if got := s.Previous(); got.Epoch != want.Epoch || got.Clean != want.Clean || got.Crashes != want.Crashes || !got.OpenedAt.Equal(want.OpenedAt) {
+		if got := s.Previous(); got.Epoch != want.Epoch || got.Clean != want.Clean || got.Crashes != want.Crashes || got.CrashedEpoch != want.CrashedEpoch || !got.OpenedAt.Equal(want.OpenedAt) {
 			t.Errorf("opening %d: previous is %+v, want %+v", i, got, want)
 		}
 		if seen[s.Epoch()] || s.Epoch() <= want.Epoch {
@@ -51,13 +51,16 @@ func TestEpochsAndPrevious(t *testing.T) {
 		} else {
 			number = n
 		}
-		want = Previous{Epoch: s.Epoch(), Clean: clean, OpenedAt: clock.now, Crashes: want.Crashes + 1}
+		want = Previous{Epoch: s.Epoch(), Clean: clean, OpenedAt: clock.now, Crashes: want.Crashes + 1, CrashedEpoch: want.CrashedEpoch}
 		clock.now = clock.now.Add(time.Hour)
 		if clean {
 			want.Crashes = 0
 			checkAndClose(t, s)
-		} else if err := s.Abandon(); err != nil {
-			t.Error(err)
+		} else {
+			want.CrashedEpoch = s.Epoch()
+			if err := s.Abandon(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

@@ -76,7 +76,7 @@ func TestEpochLayout(t *testing.T) {
 	s := open(t, o)
 	defer s.Close()
 	value, _, err := s.Meta("epoch")
-	if want := "01000101d00f"; err != nil || hex.EncodeToString(value) != want {
+	if want := "01000101d00f00"; err != nil || hex.EncodeToString(value) != want {
 		t.Errorf("epoch row is %x, %v, want %s", value, err, want)
 	}
 }

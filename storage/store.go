@@ -49,6 +49,9 @@ type Previous struct {
 	Clean    bool      // it closed the store in order
 	OpenedAt time.Time // when it opened the store
 	Crashes  uint64    // how many processes in a row ended without closing, up to and with it
+	// CrashedEpoch is the newest opening, up to and with it, that did not end in
+	// order. Zero: none.
+	CrashedEpoch uint64
 }
 
 func newStore(o Options, engine Engine, shards int, lock *pebble.Lock) (*Store, error) {
@@ -98,7 +101,7 @@ func (s *Store) beginEpoch() error {
 	s.seqs.Store(s.epoch << 32)
 	crashes := uint64(0)
 	if !s.previous.Clean && s.previous.Epoch > 0 {
-		crashes = s.previous.Crashes
+		crashes, s.previous.CrashedEpoch = s.previous.Crashes, s.previous.Epoch
 	}
 	s.openedAt = s.seams.Clock.Now()
 	return s.writeEpoch(false, crashes+1)
@@ -114,6 +117,7 @@ func (s *Store) writeEpoch(clean bool, crashes uint64) error {
 	v = binary.AppendUvarint(v, s.epoch)
 	v = binary.AppendUvarint(v, crashes)
 	v = binary.AppendVarint(v, s.openedAt.UnixNano())
+	v = binary.AppendUvarint(v, s.previous.CrashedEpoch)
 	var b Batch
 	b.Set(metaKey("epoch"), v)
 	t, err := s.apply(&b)
@@ -138,11 +142,13 @@ func decodeEpoch(v []byte) (p Previous, err error) {
 	if p.Crashes, n = binary.Uvarint(rest); n <= 0 {
 		return p, bad
 	}
-	at, n := binary.Varint(rest[n:])
+	rest = rest[n:]
+	at, n := binary.Varint(rest)
 	if n <= 0 {
 		return p, bad
 	}
 	p.OpenedAt = time.Unix(0, at)
+	p.CrashedEpoch, _ = binary.Uvarint(rest[n:]) // zero if it is missing
 	return p, nil
 }
 

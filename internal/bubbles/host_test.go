@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-dev/holdfast/object"
@@ -20,26 +21,29 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type machine struct {
 	t    testing.TB
 	defs []object.Definition
-	mem  *memstore.Store
+	disk disk
 	host *object.Host
 }
 
-func newMachine(t testing.TB, defs ...object.Definition) *machine {
-	m := &machine{t: t, defs: defs, mem: memstore.New()}
+func newMachine(t testing.TB, d disk, defs ...object.Definition) *machine {
+	m := &machine{t: t, disk: d, defs: defs}
 	m.open()
 	return m
 }
 
 func (m *machine) open() {
 	m.t.Helper()
-	h, err := object.Open(object.Options{
-		Storage: storage.Options{Engine: m.mem, Shards: 4},
+	e, err := m.disk.open()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.host, err = object.Open(object.Options{
+		Storage: storage.Options{Engine: e, Shards: 4},
 		Logger:  slog.New(slog.DiscardHandler),
 	}, m.defs...)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.host = h
 }
 
 // close shuts the host down in order.
@@ -48,7 +52,6 @@ func (m *machine) close() {
 	if err := m.host.Shutdown(context.Background()); err != nil {
 		m.t.Error(err)
 	}
-	m.mem = m.mem.Crash(0)
 }
 
 func (m *machine) restart() {
@@ -60,11 +63,40 @@ func (m *machine) restart() {
 // crash kills the host and opens the next on what was synced.
 func (m *machine) crash() {
 	m.t.Helper()
-	left := m.mem.Crash(0)
+	left := m.disk.crash()
 	_ = m.host.Shutdown(ended()) // nobody hears what it says
-	m.mem = left
+	m.disk = left
 	m.open()
 }
+
+// disk is what survives the hosts of a machine.
+type disk interface {
+	open() (storage.Engine, error)
+	crash() disk // what was synced
+}
+
+// mapDisk is a disk on a map.
+type mapDisk struct{ mem *memstore.Store }
+
+func newMapDisk() disk { return &mapDisk{memstore.New()} }
+
+func (d *mapDisk) open() (storage.Engine, error) {
+	d.mem = d.mem.Crash(0) // a new life of what may have been closed
+	return d.mem, nil
+}
+
+func (d *mapDisk) crash() disk { return &mapDisk{d.mem.Crash(0)} }
+
+// pebbleDisk is a disk with Pebble. Its compactions would tick all the time.
+type pebbleDisk struct{ fs *vfs.MemFS }
+
+func newPebbleDisk() disk { return pebbleDisk{vfs.NewCrashableMem()} }
+
+func (d pebbleDisk) open() (storage.Engine, error) {
+	return storage.OpenPebble("store", storage.PebbleOptions{FS: d.fs, CacheBytes: 1 << 20, MemTableBytes: 1 << 20, NoCompactions: true})
+}
+
+func (d pebbleDisk) crash() disk { return pebbleDisk{d.fs.CrashClone(vfs.CrashCloneCfg{})} }
 
 // ended is a context that is over.
 func ended() context.Context {

@@ -118,7 +118,7 @@ func TestYear(t *testing.T) {
 		}
 		begin := time.Date(2001, 3, 24, 12, 0, 0, 0, time.UTC) // clocks change within days
 		until(begin)
-		m := newMachine(t, defs...)
+		m := newMachine(t, newMapDisk(), defs...)
 		ctx := t.Context()
 		for j := range want {
 			if _, err := j.Start(ctx, m.host, "it", tally{}); err != nil {
@@ -168,7 +168,7 @@ func TestCentury(t *testing.T) {
 		for j := range jobs {
 			defs = append(defs, j)
 		}
-		m := newMachine(t, defs...)
+		m := newMachine(t, newMapDisk(), defs...)
 		for j := range jobs {
 			if _, err := j.Start(t.Context(), m.host, "it", tally{}); err != nil {
 				t.Fatal(err)

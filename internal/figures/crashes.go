@@ -78,7 +78,7 @@ func stories(lines []line) []story {
 // pairs crashes every story twice, at as many pairs of points as the floors need.
 // The sub-tests on Pebble are the same stories again, so the others run on both.
 func pairs(ctx context.Context, s *suite) error {
-	budgets := map[string]int{"map": 2500, "pebble": 450}
+	budgets := map[string]int{"map": 1600, "pebble": 340}
 	if s.soak {
 		budgets = map[string]int{"map": 1_000_000, "pebble": 10_000}
 	}

@@ -106,7 +106,7 @@ func TestStories(t *testing.T) {
 }
 
 func TestSometimesAndYears(t *testing.T) {
-	s := &suite{values: values{}, sometimes: map[string]reached{}}
+	s := &suite{began: time.Now(), values: values{}, sometimes: map[string]reached{}}
 	const year = 365.25 * 24 * 3600
 	s.note([]line{{Test: "TestA", SometimesReached: 1, SometimesTotal: 2, VirtualSeconds: year}})
 	s.note([]line{{Test: "TestA", SometimesReached: 2, SometimesTotal: 2}, {Test: "TestB", SometimesTotal: 1, VirtualSeconds: year / 2}})
@@ -154,7 +154,7 @@ func TestDocumentHasAPlace(t *testing.T) {
 func TestLanes(t *testing.T) {
 	l := &lanes{free: 2}
 	ctx := context.Background()
-	if err := l.take(ctx, 1); err != nil {
+	if err := l.take(ctx, 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	wide, narrow := make(chan error, 1), make(chan error, 1)
@@ -169,9 +169,9 @@ func TestLanes(t *testing.T) {
 			}
 		}
 	}
-	go func() { wide <- l.take(ctx, 2) }()
+	go func() { wide <- l.take(ctx, 1, 2) }()
 	queued(1)
-	go func() { narrow <- l.take(ctx, 1) }()
+	go func() { narrow <- l.take(ctx, 1, 1) }()
 	queued(2) // the narrow one waits behind the wide one, though a lane is free
 	l.give(1)
 	if err := <-wide; err != nil {
@@ -183,14 +183,27 @@ func TestLanes(t *testing.T) {
 	}
 	// Who gives up makes way for those behind.
 	stopped, cancel := context.WithCancel(ctx)
-	go func() { wide <- l.take(stopped, 2) }()
+	go func() { wide <- l.take(stopped, 1, 2) }()
 	queued(1)
-	go func() { narrow <- l.take(ctx, 1) }()
+	go func() { narrow <- l.take(ctx, 1, 1) }()
 	queued(2)
 	cancel()
 	if err := <-wide; err == nil {
 		t.Error("a cancelled job got its lanes")
 	}
+	if err := <-narrow; err != nil {
+		t.Fatal(err)
+	}
+	// A lower rank goes first.
+	go func() { narrow <- l.take(ctx, 2, 1) }()
+	queued(1)
+	go func() { wide <- l.take(ctx, 0, 2) }()
+	queued(2)
+	l.give(2)
+	if err := <-wide; err != nil {
+		t.Fatal(err)
+	}
+	l.give(2)
 	if err := <-narrow; err != nil {
 		t.Fatal(err)
 	}

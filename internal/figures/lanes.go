@@ -6,24 +6,29 @@ import (
 	"sync"
 )
 
-// lanes are the cores that jobs run on. Jobs get them in the order in which they
-// asked, also one that wants more than one.
+// lanes are the cores that jobs run on. Jobs get them by their rank, and those of
+// the same rank in the order in which they asked. None is passed by because it
+// wants more than one.
 type lanes struct {
 	mu    sync.Mutex
 	free  int
-	queue []*waiter
+	queue []*waiter // by rank
 }
 
 type waiter struct {
-	width int
-	ready chan struct{} // closed when the lanes are its own
+	rank, width int
+	ready       chan struct{} // closed when the lanes are its own
 }
 
-// take waits for lanes.
-func (l *lanes) take(ctx context.Context, width int) error {
-	w := &waiter{width, make(chan struct{})}
+// take waits for lanes. A lower rank goes first.
+func (l *lanes) take(ctx context.Context, rank, width int) error {
+	w := &waiter{rank, width, make(chan struct{})}
 	l.mu.Lock()
-	l.queue = append(l.queue, w)
+	at := slices.IndexFunc(l.queue, func(o *waiter) bool { return o.rank > rank })
+	if at < 0 {
+		at = len(l.queue)
+	}
+	l.queue = slices.Insert(l.queue, at, w)
 	l.serve()
 	l.mu.Unlock()
 	select {

@@ -24,6 +24,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -149,10 +150,24 @@ func newSuite(ctx context.Context, o options) (*suite, error) {
 	dir, err := os.MkdirTemp("", "figures-")
 	began := time.Now()
 	return &suite{
-		options: o, root: root, dir: dir, commit: commit, began: began,
+		options: o, root: root, dir: dir, commit: commit, began: began, steps: choose(o.only),
 		lanes: &lanes{free: cores}, screen: newScreen(os.Stdout, began),
 		values: values{}, seconds: map[string]float64{}, sometimes: map[string]reached{}, binaries: map[string]*binary{},
 	}, err
+}
+
+// choose finds the steps of these names, or all.
+func choose(names []string) []step {
+	if len(names) == 0 {
+		return steps
+	}
+	var out []step
+	for _, st := range steps {
+		if slices.Contains(names, st.name) {
+			out = append(out, st)
+		}
+	}
+	return out
 }
 
 // cores is how many jobs run at a time: the suite is made for a machine of two.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ type suite struct {
 	dir    string // for binaries and reports; removed at the end
 	commit string
 	began  time.Time
+	steps  []step // that were chosen
 	lanes  *lanes
 	screen *screen
 
@@ -39,20 +41,21 @@ type step struct {
 	run   func(ctx context.Context, s *suite) error
 }
 
-// job runs f on lanes of its own.
-func (s *suite) job(ctx context.Context, step, what string, width int, f func() error) error {
-	if err := s.lanes.take(ctx, width); err != nil {
+// job runs f on lanes of its own, which the steps get in their order.
+func (s *suite) job(ctx context.Context, name, what string, width int, f func() error) error {
+	rank := slices.IndexFunc(s.steps, func(st step) bool { return st.name == name })
+	if err := s.lanes.take(ctx, rank, width); err != nil {
 		return err
 	}
 	defer s.lanes.give(width)
-	s.screen.start(step, what)
-	defer s.screen.stop(step, what)
+	s.screen.start(name, what)
+	defer s.screen.stop(name, what)
 	return f()
 }
 
 // output runs a command of a step, which ends in order when ctx does, and counts
 // the processor time that it took. It returns what the command printed.
-func (s *suite) output(ctx context.Context, step string, cmd *exec.Cmd) ([]byte, error) {
+func (s *suite) output(ctx context.Context, name string, cmd *exec.Cmd) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -62,7 +65,7 @@ func (s *suite) output(ctx context.Context, step string, cmd *exec.Cmd) ([]byte,
 	if p := cmd.ProcessState; p != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.seconds[step] += (p.UserTime() + p.SystemTime()).Seconds()
+		s.seconds[name] += (p.UserTime() + p.SystemTime()).Seconds()
 	}
 	return out, err
 }
@@ -106,7 +109,7 @@ func (s *suite) floor(name string) float64 {
 // play runs the chosen steps, and then more random schedules until the budget is
 // used up.
 func (s *suite) play(ctx context.Context) {
-	_ = each(s.chosen(), func(st step) error {
+	_ = each(s.steps, func(st step) error {
 		began := time.Now()
 		err := st.run(ctx, s)
 		if err != nil && ctx.Err() == nil {
@@ -126,28 +129,7 @@ func (s *suite) play(ctx context.Context) {
 
 // ran tells whether a step was chosen.
 func (s *suite) ran(name string) bool {
-	for _, st := range s.chosen() {
-		if st.name == name {
-			return true
-		}
-	}
-	return false
-}
-
-// chosen are the steps of this run.
-func (s *suite) chosen() []step {
-	if len(s.only) == 0 {
-		return steps
-	}
-	var out []step
-	for _, st := range steps {
-		for _, name := range s.only {
-			if st.name == name {
-				out = append(out, st)
-			}
-		}
-	}
-	return out
+	return slices.ContainsFunc(s.steps, func(st step) bool { return st.name == name })
 }
 
 // told is what a step has gained, in a few words.
@@ -174,7 +156,7 @@ func (s *suite) report() report {
 		r.values["sometimes_total"] += float64(c.total)
 		r.values["sometimes_reached"] += float64(c.reached)
 	}
-	for _, st := range s.chosen() {
+	for _, st := range s.steps {
 		r.steps = append(r.steps, stepTime{st.name, s.seconds[st.name]})
 	}
 	return r

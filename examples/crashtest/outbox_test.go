@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/object"
@@ -72,14 +74,16 @@ func inOrder(s *harness.Sim, messages []string, givenUp uint64) error {
 	return nil
 }
 
+// promises are checked in all runs.
+var promises = []harness.Option{
+	harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned,
+	harness.AtMostOncePerCrash("taken/"), harness.RecoversWithin(time.Minute),
+}
+
 // The promises of an outbox hold after a crash at each point, after two crashes
 // at each pair of points, in other orders of what runs at a time, and on Pebble.
 func TestOutboxSurvivesEveryCrash(t *testing.T) {
 	messages := []string{"one", "shy two", "bad three", "four"}
-	promises := []harness.Option{
-		harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned,
-		harness.AtMostOncePerCrash("taken/"), harness.RecoversWithin(time.Minute),
-	}
 	for _, c := range []struct {
 		name     string
 		messages []string
@@ -95,6 +99,16 @@ func TestOutboxSurvivesEveryCrash(t *testing.T) {
 			harness.Exhaust(t, scenario(c.messages, outside), append(c.options, promises...)...)
 		})
 	}
+}
+
+// They hold for messages and crashes drawn at random too. A failure shrinks to the
+// fewest messages and crashes that show it.
+func TestRandomMessages(t *testing.T) {
+	some := rapid.SampledFrom([]string{"one", "two", "three", "shy one", "shy two", "bad one", "bad two"})
+	harness.Check(t, func(s *harness.Sim, rt *rapid.T) {
+		messages := rapid.SliceOfNDistinct(some, 1, 5, rapid.ID[string]).Draw(rt, "messages")
+		scenario(messages, outside)(s)
+	}, promises...)
 }
 
 // hasty answers before it delivers: it keeps a message in memory until the next

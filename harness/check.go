@@ -11,7 +11,7 @@ import (
 // points each comes, what survives it and in which order tasks run are drawn
 // from rt, beside whatever the property draws for itself, and all of it shrinks.
 // How many schedules it runs is for rapid's flag -rapid.checks to say.
-func Check(t *testing.T, property func(s *Sim, rt *rapid.T), opts ...Option) {
+func Check(t testing.TB, property func(s *Sim, rt *rapid.T), opts ...Option) {
 	t.Helper()
 	c := testConfig(t, opts)
 	sum := newTally(c, "check")

@@ -1,5 +1,7 @@
 package harness
 
+import "github.com/holdfast-dev/holdfast/seam"
+
 // Failed replays a plan and returns its failure, or nil.
 func Failed(scenario Scenario, planText string, opts ...Option) *Failure {
 	p, err := parsePlan(planText)
@@ -48,4 +50,9 @@ func (d *tornDisk) crash(keep int) {
 	if len(d.again) > 1 {
 		d.again = d.again[1:]
 	}
+}
+
+// Passed is how often a run has passed a point so far.
+func (s *Sim) Passed(name, object string) int {
+	return s.timeline.counts[seam.Point{Name: name, Object: object}]
 }

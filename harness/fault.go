@@ -30,7 +30,8 @@ type Plan struct {
 	// DupAlarm is how many alarms that are due may be delivered twice.
 	DupAlarm int
 	// Zombie is how many effects (World.Do) and replies may be let through late:
-	// the process dies, and what it has sent arrives when the next one has begun.
+	// the process dies, and what it has sent arrives when the next one has begun,
+	// at once or a second later.
 	Zombie int
 }
 
@@ -100,9 +101,13 @@ func (p Plan) longest(kind faultKind) time.Duration {
 type fault struct {
 	kind faultKind
 	at   string        // place.String()
-	by   time.Duration // slow: how late; clockJump: how far, less than zero is back
+	by   time.Duration // slow, zombie: how late; clockJump: how far, less than zero is back
 	keep int           // failCommit, zombie: commits that survive the end of the process
 }
+
+// zombieLate is how long after the next process has begun what a zombie has sent
+// arrives, unless it arrives at once.
+const zombieLate = time.Second
 
 // Places of faults that are no points.
 const (
@@ -213,6 +218,9 @@ func (c chance) variants(seed uint64) []fault {
 		if c.unsynced > 0 {
 			f.keep = int(hash(seed, f.at) % uint64(c.unsynced+1))
 		}
+		later := f
+		later.by = zombieLate
+		return []fault{f, later}
 	}
 	return []fault{f}
 }
@@ -223,10 +231,10 @@ var errDisk = errors.New("harness: the disk fails on purpose")
 // String is the fault as a part of a plan.
 func (f fault) String() string {
 	text := fmt.Sprintf("%s=%s", f.kind, escape(f.at))
-	switch f.kind {
-	case slow, clockJump:
+	if f.by != 0 {
 		text += ",by=" + f.by.String()
-	case failCommit, zombie:
+	}
+	if f.kind == failCommit || f.kind == zombie {
 		text += ",keep=" + keepText(f.keep)
 	}
 	return text

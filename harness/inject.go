@@ -104,22 +104,28 @@ func (s *Sim) unanswered(p *machine.Process, object string, beganBroken bool, er
 	return s.failed(p) && errors.Is(err, storage.ErrStorage)
 }
 
-// haunts reports whether what the running task of p is about to send arrives only
-// when the next process has begun. Then p dies, and it does not come back.
+// ghost is what a dead process has sent.
+type ghost struct {
+	late    time.Duration
+	arrives func()
+}
+
+// haunts decides whether what the running task of p is about to send arrives only
+// when the next process has begun. Then p dies, and haunts does not return.
 func (s *Sim) haunts(p *machine.Process, at, object string, arrives func()) {
 	f, ok := s.strikes(zombie, at, object)
 	if !ok {
 		return
 	}
-	s.ghosts = append(s.ghosts, arrives)
+	s.ghosts = append(s.ghosts, ghost{f.by, arrives})
 	s.keep = f.keep
 	p.Kill()
 }
 
 // arrive delivers what dead processes have sent.
 func (s *Sim) arrive() {
-	for _, arrives := range s.ghosts {
-		s.m.Spawn("sent by a dead process", arrives)
+	for _, g := range s.ghosts {
+		s.m.AfterFunc(g.late, g.arrives)
 	}
 	s.ghosts = nil
 }

@@ -138,20 +138,24 @@ func parseFault(kind faultKind, text string) (f fault, err error) {
 		return f, fmt.Errorf("unknown part %q", kind)
 	}
 	f.kind = kind
-	at, rest, _ := strings.Cut(text, ",")
-	if f.at, err = unescape(at); err != nil {
+	parts := strings.Split(text, ",")
+	if f.at, err = unescape(parts[0]); err != nil {
 		return f, err
 	}
-	switch name, value, _ := strings.Cut(rest, "="); name {
-	case "by":
-		f.by, err = time.ParseDuration(value)
-	case "keep":
-		f.keep, err = parseKeep(value)
-	case "":
-	default:
-		err = fmt.Errorf("unknown part %q", rest)
+	for _, part := range parts[1:] {
+		switch name, value, _ := strings.Cut(part, "="); name {
+		case "by":
+			f.by, err = time.ParseDuration(value)
+		case "keep":
+			f.keep, err = parseKeep(value)
+		default:
+			err = fmt.Errorf("unknown part %q", part)
+		}
+		if err != nil {
+			return f, err
+		}
 	}
-	return f, err
+	return f, nil
 }
 
 func parseKeep(text string) (int, error) {

@@ -41,6 +41,7 @@ const (
 	drawnKeeps   = 8   // commits that survive a crash, at most
 	drawnTorn    = 4   // ways to tear a write
 	drawnFaults  = 4   // at most in a run
+	drawnParts   = 8   // of the longest delay, or the farthest jump
 	drawnChances = 40  // at most before a fault
 )
 
@@ -92,10 +93,13 @@ func (d *drawn) allow(p Plan) {
 		f := drawnFault{rapid.IntRange(0, drawnChances).Draw(d.rt, "after chances"), fault{kind: kind}}
 		switch kind {
 		case slow:
-			f.by = time.Duration(rapid.Int64Range(1, int64(p.Slow)).Draw(d.rt, "late by"))
+			f.by = p.Slow * time.Duration(rapid.IntRange(1, drawnParts).Draw(d.rt, "late by parts")) / drawnParts
 		case clockJump:
-			f.by = time.Duration(rapid.Int64Range(-int64(p.ClockJump), int64(p.ClockJump)).Draw(d.rt, "jump by"))
-		default:
+			f.by = p.ClockJump * time.Duration(rapid.IntRange(-drawnParts, drawnParts).Draw(d.rt, "jump by parts")) / drawnParts
+		case zombie:
+			f.by = zombieLate * time.Duration(rapid.IntRange(0, 1).Draw(d.rt, "later"))
+			f.keep = rapid.IntRange(0, drawnKeeps).Draw(d.rt, "keep")
+		case failCommit:
 			f.keep = rapid.IntRange(0, drawnKeeps).Draw(d.rt, "keep")
 		}
 		d.faults = append(d.faults, f)
@@ -147,6 +151,11 @@ func (c *seeded) fault(kind faultKind) (fault, bool) {
 		}
 		return f, true
 	}
-	f.keep = int(c.dice.Uint64() % (drawnKeeps + 1))
+	if kind == zombie {
+		f.by = zombieLate * time.Duration(c.dice.Uint64()&1)
+	}
+	if kind == zombie || kind == failCommit {
+		f.keep = int(c.dice.Uint64() % (drawnKeeps + 1))
+	}
 	return f, true
 }

@@ -52,8 +52,8 @@ type Sim struct {
 	came         []bool // which faults of the plan have struck
 	struckAt     []int  // places in the timeline of the plan's faults so far
 	chanceCounts map[seam.Point]int
-	broken       *broken  // the store that failed last; nil: none has
-	ghosts       []func() // what dead processes have sent and has yet to arrive
+	broken       *broken // the store that failed last; nil: none has
+	ghosts       []ghost // what dead processes have sent and has yet to arrive
 
 	timeline *timeline
 	gate     gate

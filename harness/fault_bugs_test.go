@@ -1,0 +1,195 @@
+package harness_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// faultBug is a scenario whose code cannot live with one kind of fault.
+type faultBug struct {
+	name     string
+	plan     harness.Plan
+	scenario harness.Scenario
+	want     string // in the failure
+	where    string // in its plan
+}
+
+var faultBugs = []faultBug{
+	{"goes on after a failed commit", harness.Plan{FailCommit: 1}, deafProgram,
+		"acknowledged after the store had failed", "failcommit=disk/"},
+	{"takes silence for death", harness.Plan{Slow: time.Minute}, impatientLease,
+		"two holders", "slow="},
+	{"measures with the wall clock", harness.Plan{ClockJump: time.Hour}, wallTimer,
+		"too early", "clockjump="},
+	{"counts deliveries", harness.Plan{DupAlarm: 1}, countsRings,
+		"rang 2 times", "dupalarm=alarm/twice/"},
+	{"trusts that the dead are silent", harness.Plan{Zombie: 1}, lastWriterWins,
+		"an old effect overwrote a new one", "zombie=effect/late/"},
+}
+
+// Each kind of fault finds the bug that it is for, under Exhaust and under Check,
+// where nothing else is wrong without it; and the line of the failure shows it
+// again.
+func TestFaultsFindBugs(t *testing.T) {
+	for _, b := range faultBugs {
+		t.Run(strings.ReplaceAll(b.name, " ", "_"), func(t *testing.T) {
+			if _, err := harness.Explore(b.scenario); err != nil {
+				t.Fatalf("without faults: %v", err)
+			}
+			_, err := harness.Explore(b.scenario, harness.Faults(b.plan))
+			var f *harness.Failure
+			if !errors.As(err, &f) || !strings.Contains(f.Problem, b.want) || !strings.Contains(f.Plan, b.where) {
+				t.Fatalf("with %+v: %v", b.plan, err)
+			}
+			again := harness.Failed(b.scenario, f.Plan, harness.Faults(b.plan))
+			if again == nil || again.Error() != f.Error() {
+				t.Errorf("the replay of %s says %v, the first run said %v", f.Plan, again, f)
+			}
+			mustSay(t, f.Error(), "FAULT")
+			said := checkFails(t, func(s *harness.Sim, _ *rapid.T) { b.scenario(s) }, harness.Faults(b.plan))
+			mustSay(t, said, b.want, b.where)
+			if strings.Contains(said, ":crash=") {
+				t.Errorf("a crash that does not matter has not shrunk away:\n%s", said)
+			}
+		})
+	}
+}
+
+// deafProgram answers although its store has failed.
+func deafProgram(s *harness.Sim) {
+	var store *storage.Store
+	s.Boot(func(_ context.Context, p *harness.Process) (err error) {
+		store, err = storage.Open(p.Store)
+		return err
+	})
+	for range 3 {
+		_ = s.Call("deaf", func(context.Context) error {
+			var b storage.Batch
+			b.SetMeta("x", []byte("y"))
+			if t, err := store.Commit(&b); err == nil {
+				_ = store.WaitDurable(t)
+			}
+			return nil
+		})
+	}
+}
+
+// impatientLease takes a lease for over 10 s after its holder was last heard of.
+func impatientLease(s *harness.Sim) {
+	holding := 0
+	hold := func(ctx context.Context, p *harness.Process) {
+		holding++
+		s.Always("one holder", holding == 1, "two holders")
+		p.Seams.At("work/step", "lease")
+		holding--
+	}
+	var p *harness.Process
+	s.Boot(func(_ context.Context, now *harness.Process) error { p, holding = now, 0; return nil })
+	s.Go("first", func() { _ = s.Call("first", func(ctx context.Context) error { hold(ctx, p); return nil }) })
+	s.Advance(10 * time.Second)
+	_ = s.Call("second", func(ctx context.Context) error { hold(ctx, p); return nil })
+}
+
+// wallTimer waits for a minute by the wall clock alone.
+func wallTimer(s *harness.Sim) {
+	s.Boot(func(_ context.Context, p *harness.Process) error {
+		began, at := s.Now(), p.Seams.Clock.Now()
+		p.Seams.Executor.Go("egg timer", func() {
+			for p.Seams.Clock.Now().Sub(at) < time.Minute {
+				p.Seams.At("work/look", "egg")
+				if p.Seams.Sleep(context.Background(), time.Second) != nil {
+					return
+				}
+			}
+			s.Always("the egg is done", s.Now().Sub(began) >= time.Minute, "too early")
+		})
+		return nil
+	})
+	s.Advance(2 * time.Minute)
+}
+
+// countsRings counts each delivery of its alarm: it looks at the constructor and
+// the handler, but not at what is stored.
+func countsRings(s *harness.Sim) {
+	deliveries := 0
+	s.Host(kettles)
+	s.OK(s.Retry(func() error { _, err := putOn.Call(s.Context(), s, "k", struct{}{}); return err }))
+	s.Advance(time.Hour)
+	deliveries = s.Passed("alarm/dispatch", "kettle/k")
+	s.Always("rings once", deliveries <= 1+s.Crashes(), fmt.Sprintf("rang %d times", deliveries))
+}
+
+// lastWriterWins writes its generation to the outside, which takes any.
+func lastWriterWins(s *harness.Sim) {
+	outside := 0
+	class := object.Define("writer", func(_ context.Context, st *object.State) (*object.State, error) { return st, nil })
+	write := object.Handle(class, "write", func(st *object.State, ctx context.Context, _ struct{}) (int, error) {
+		var generation int
+		if _, err := st.Storage().GetInto(ctx, "generation", &generation); err != nil {
+			return 0, err
+		}
+		generation++
+		if err := st.Storage().Put(ctx, "generation", generation); err != nil {
+			return 0, err
+		}
+		if err := st.Sync(ctx); err != nil {
+			return 0, err
+		}
+		s.World().Do("write", func() {
+			s.Always("in order", generation > outside, "an old effect overwrote a new one")
+			outside = generation
+		})
+		return generation, nil
+	})
+	s.Host(class)
+	for range 2 {
+		s.OK(s.Retry(func() error { _, err := write.Call(s.Context(), s, "one", struct{}{}); return err }))
+	}
+}
+
+// checked is a testing.TB for a Check that must fail. It keeps the report.
+type checked struct {
+	testing.TB
+	said   strings.Builder
+	failed bool
+}
+
+func (c *checked) Helper()                   {}
+func (c *checked) Name() string              { return "checked" }
+func (c *checked) Failed() bool              { return c.failed }
+func (c *checked) Log(args ...any)           { fmt.Fprintln(&c.said, args...) }
+func (c *checked) Logf(f string, a ...any)   { fmt.Fprintf(&c.said, f+"\n", a...) }
+func (c *checked) Errorf(f string, a ...any) { c.failed = true; c.Logf(f, a...) }
+func (c *checked) FailNow()                  { panic(c) }
+
+// checkFails is what Check says of a property that does not hold.
+func checkFails(t *testing.T, property func(*harness.Sim, *rapid.T), opts ...harness.Option) string {
+	t.Helper()
+	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
+		t.Fatal(err)
+	}
+	c := &checked{TB: t}
+	func() {
+		defer func() {
+			if v := recover(); v != nil && v != any(c) {
+				panic(v)
+			}
+		}()
+		harness.Check(c, property, opts...)
+	}()
+	if !c.failed {
+		t.Error("Check finds nothing")
+	}
+	return c.said.String()
+}

@@ -8,32 +8,56 @@ import (
 )
 
 // Check runs a property over random crashes: how many there are, after how many
-// points each comes, what survives it and in which order tasks run are drawn
-// from rt, beside whatever the property draws for itself, and all of it shrinks.
-// How many schedules it runs is for rapid's flag -rapid.checks to say.
+// points each comes, what survives it, which faults strike and in which order
+// tasks run are drawn from rt, beside whatever the property draws for itself, and
+// all of it shrinks. How many schedules it runs is for rapid's flag -rapid.checks
+// to say; the default is 100.
 func Check(t testing.TB, property func(s *Sim, rt *rapid.T), opts ...Option) {
 	t.Helper()
-	c := testConfig(t, opts)
-	sum := newTally(c, "check")
-	began := time.Now()
-	defer func() { // also when rapid ends the test
-		r := sum.total()
-		r.Seconds, r.Failed = time.Since(began).Seconds(), t.Failed()
-		c.record(t, r)
-	}()
+	tr := newTrials(t, "check", opts)
+	defer tr.record() // also when rapid ends the test
 	rapid.Check(t, func(rt *rapid.T) {
-		r := &runner{cfg: c, passPanics: true}
-		r.random = newDrawn(rt)
-		r.scenario = func(s *Sim) { property(s, rt) }
-		seed := rapid.Uint64Range(0, 1000).Draw(rt, "schedule")
-		var out outcome
-		if err := r.guard(func() { out = r.run(plan{seed: seed}) }); err != nil {
-			rt.Fatalf("%v", r.wrap(err))
-		}
-		sum.report.Random++
-		sum.note(out)
-		if out.problem != nil {
-			rt.Fatalf("%v", out.problem)
-		}
+		tr.try(rt, func(s *Sim) { property(s, rt) })
 	})
+}
+
+// trials are runs of what rapid draws.
+type trials struct {
+	t      testing.TB
+	sum    *tally
+	runner *runner
+	began  time.Time
+}
+
+func newTrials(t testing.TB, kind string, opts []Option) *trials {
+	t.Helper()
+	c := testConfig(t, opts)
+	return &trials{t: t, sum: newTally(c, kind), runner: &runner{cfg: c, passPanics: true}, began: time.Now()}
+}
+
+// try runs the scenario once, and ends the test of rt if it fails.
+func (tr *trials) try(rt *rapid.T, scenario Scenario) {
+	r := tr.runner
+	r.random, r.scenario = newDrawn(rt), scenario
+	seed := rapid.Uint64Range(0, 1000).Draw(rt, "schedule")
+	var out outcome
+	if err := r.guard(func() { out = r.run(plan{seed: seed}) }); err != nil {
+		tr.runner = &runner{cfg: r.cfg, passPanics: true} // a task of this one may run on
+		rt.Fatalf("%v", r.wrap(err))
+	}
+	tr.sum.report.Random++
+	tr.sum.note(out)
+	if out.problem != nil {
+		rt.Fatalf("%v", out.problem)
+	}
+}
+
+// record appends the figures of all runs to the file that the environment names.
+func (tr *trials) record() {
+	if tr.sum.report.Random == 0 && !tr.t.Failed() {
+		return // the process that coordinates fuzzing runs nothing itself
+	}
+	r := tr.sum.total()
+	r.Seconds, r.Failed = time.Since(tr.began).Seconds(), tr.t.Failed()
+	tr.runner.cfg.record(tr.t, r)
 }

@@ -54,7 +54,7 @@ func AppendRow(dst []byte, r Row) []byte {
 	dst = binary.AppendUvarint(dst, uint64(max(r.Attempt, 0)))
 	dst = binary.AppendUvarint(dst, uint64(max(r.Crashes, 0)))
 	dst = binary.AppendUvarint(dst, flags)
-	return appendText(dst, cut(r.LastError))
+	return appendText(dst, Cut(r.LastError, MaxErrorBytes))
 }
 
 // DecodeRow is the reverse of AppendRow. Its error wraps ErrCorrupt.
@@ -78,7 +78,7 @@ func DecodeRow(b []byte) (Row, error) {
 		r.Dead = d.uvarint()&rowFlagDead != 0
 	}
 	if d.more() {
-		r.LastError = cut(string(d.bytes()))
+		r.LastError = Cut(string(d.bytes()), MaxErrorBytes)
 	}
 	if d.err != nil {
 		return Row{}, d.err
@@ -109,16 +109,16 @@ func timeOf(ns int64) time.Time {
 	return time.Unix(0, ns).UTC()
 }
 
-// cut shortens s to MaxErrorBytes without breaking a character.
-func cut(s string) string {
-	if len(s) <= MaxErrorBytes {
-		return s
+// Cut shortens text to maxBytes without breaking a character.
+func Cut(text string, maxBytes int) string {
+	if len(text) <= maxBytes {
+		return text
 	}
-	n := MaxErrorBytes
-	for n > MaxErrorBytes-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+	n := maxBytes
+	for n > maxBytes-utf8.UTFMax && !utf8.RuneStart(text[n]) {
 		n--
 	}
-	return s[:n]
+	return text[:n]
 }
 
 func appendText(dst []byte, s string) []byte {

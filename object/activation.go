@@ -217,14 +217,24 @@ func (a *activation) await(ctx context.Context, r *Request) error {
 	case cause == nil:
 	case r.state.CompareAndSwap(waiting, abandoned):
 		return named(a.id, cause)
-	case r.state.CompareAndSwap(started, abandoned):
-		r.left = true
+	case r.depart(a.hosted.host):
 		return fmt.Errorf("%s: %w: %w", a.id, ErrUnknown, cause)
 	default:
 		_ = a.hosted.host.seams.Executor.Wait(context.Background(), r.done)
 	}
 	a.hosted.host.doneChans.Put(r.done)
 	return r.err
+}
+
+// depart leaves a request whose handler runs to itself, if it still does. Its turn
+// then counts among what the host runs, as the call did until now.
+func (r *Request) depart(h *Host) bool {
+	h.life.begin()
+	r.left = r.state.CompareAndSwap(started, departed)
+	if !r.left {
+		h.life.leave()
+	}
+	return r.left
 }
 
 // run serves the queue until it is empty.
@@ -261,7 +271,13 @@ func (a *activation) take() *Request {
 // finish tells who waits for the request that its turn has ended: at once, or, if
 // the reply is gated, when it is durable, so that one wake is enough.
 func (r *Request) finish(h *Host) {
-	if r.done == nil || !r.state.CompareAndSwap(started, replying) {
+	if r.done == nil {
+		return
+	}
+	if !r.state.CompareAndSwap(started, replying) {
+		if r.state.Load() == departed {
+			h.life.leave()
+		}
 		return
 	}
 	if r.gated && !h.store.Durable(r.ticket) {
@@ -396,8 +412,11 @@ func (c *hosted) again(rs []*Request) {
 // refuse answers calls with err without running them.
 func (h *Host) refuse(err error, rs ...*Request) {
 	for _, r := range rs {
-		if r.state.CompareAndSwap(waiting, started) || r.state.Load() == started {
+		switch {
+		case r.state.CompareAndSwap(waiting, started), r.state.Load() == started:
 			r.err = err
+			r.finish(h)
+		case r.state.Load() == departed:
 			r.finish(h)
 		}
 	}

@@ -253,7 +253,7 @@ func (t *turn) replaceAlarm(row *alarm.Row) {
 func (t *turn) bury(row alarm.Row, cause error, reason string) {
 	a, h := t.act, t.act.hosted.host
 	row.Attempt++
-	row.LastError = cause.Error()
+	row.LastError = alarm.Cut(cause.Error(), alarm.MaxErrorBytes)
 	d := DeadLetter{
 		ID: a.id, Seq: h.store.NextSeq(), Scheduled: row.Scheduled, Died: h.seams.Clock.Now(),
 		Attempts: row.Attempt, Crashes: row.Crashes, LastError: row.LastError, Reason: reason,

@@ -102,6 +102,8 @@ func (a *activation) constructorFailed(t *turn, cause error) error {
 		if _, ok := r.op.(callable); !ok {
 			if r.state.CompareAndSwap(started, waiting) {
 				a.push(r)
+			} else {
+				r.finish(a.hosted.host) // its caller has just gone
 			}
 			continue
 		}

@@ -217,6 +217,9 @@ func (h *Host) CallBytes(ctx context.Context, class, name, method string, arg []
 	if newOp == nil {
 		return nil, fmt.Errorf("%s: %w: %q", id, ErrUnknownMethod, method)
 	}
+	if err := id.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadName, err)
+	}
 	op := newOp().(callable)
 	r := op.request()
 	r.init(id, op, opts)

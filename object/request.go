@@ -65,7 +65,7 @@ type Request struct {
 	// Set by the mailbox.
 	next     *Request // in the queue
 	queuedAt time.Time
-	state    atomic.Int32  // waiting, started, replying or abandoned
+	state    atomic.Int32  // waiting, started, and so on, see below
 	done     chan struct{} // one slot; nil if the caller runs the turn itself
 
 	// Set by the turn.
@@ -87,7 +87,8 @@ const (
 	waiting int32 = iota
 	started
 	replying  // its turn has ended, and the reply is on its way
-	abandoned // its caller has gone, while it waited or while the handler ran
+	abandoned // its caller has gone while it waited
+	departed  // its caller has gone while the handler ran; the end of its turn is awaited by Shutdown
 )
 
 func (r *Request) init(id storage.ID, op operation, opts []CallOption) {

@@ -189,6 +189,9 @@ func (s *Storage) DeleteBatch(ctx context.Context, keys ...string) (int, error) 
 		if !ok {
 			continue
 		}
+		if err := s.check(t, len(key), "", nil); err != nil {
+			return n, err
+		}
 		n++
 		t.write()
 		t.batch.DeleteData(t.object, key)
@@ -204,6 +207,9 @@ func (s *Storage) Remove(ctx context.Context, keys ...string) error {
 		return err
 	}
 	for _, key := range keys {
+		if err := s.check(t, len(key), "", nil); err != nil {
+			return err
+		}
 		t.write()
 		t.batch.DeleteData(t.object, key)
 		t.writes.removes = true

@@ -87,13 +87,17 @@ func (w *witness) before(e Engine) error {
 	return e.Apply(b.Repr())
 }
 
+// witnessSlotOf is the slot that tells of sync n.
+func witnessSlotOf(n uint64) []byte {
+	slot := binary.BigEndian.AppendUint64(nil, n)
+	slot = binary.BigEndian.AppendUint32(slot, crc32.ChecksumIEEE(slot))
+	return append(slot, make([]byte, witnessSlot-len(slot))...)
+}
+
 // after puts the number of the sync that has just ended in the file.
 func (w *witness) after() error {
 	w.n++
-	slot := binary.BigEndian.AppendUint64(nil, w.n)
-	slot = binary.BigEndian.AppendUint32(slot, crc32.ChecksumIEEE(slot))
-	slot = append(slot, make([]byte, witnessSlot-len(slot))...)
-	if _, err := w.file.WriteAt(slot, int64(w.n%2)*witnessSlot); err != nil {
+	if _, err := w.file.WriteAt(witnessSlotOf(w.n), int64(w.n%2)*witnessSlot); err != nil {
 		return fmt.Errorf("write %s: %w", witnessFile, err)
 	}
 	if err := w.file.SyncData(); err != nil {

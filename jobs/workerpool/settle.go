@@ -51,7 +51,7 @@ func (p *partition) fillWindow(ctx context.Context, w *window, prefix []byte) er
 	if !w.wants() {
 		return nil
 	}
-	o := object.ListOptions{Prefix: string(prefix), Limit: w.max}
+	o := object.ListOptions{Prefix: string(prefix), Limit: w.loads()}
 	if w.edge != (place{}) {
 		o.StartAfter = placed(prefix, w.edge)
 	}

@@ -25,10 +25,16 @@ type entry struct {
 }
 
 // keepBytes bounds the input of a task whose row stays in memory with its entry.
-const keepBytes = 1 << 10
+const keepBytes = 512
 
-// windowMax bounds the entries of a window; there may be more while a turn runs.
-const windowMax = 1024
+const (
+	// windowMax bounds the entries of a window; there may be more while a turn
+	// runs. What fits need not be read again: with 1,024 a task of a backlog cost
+	// an eighth more.
+	windowMax = 8192
+	// loadMax bounds the entries that one turn reads.
+	loadMax = 1024
+)
 
 // window holds the first entries of an ordered set whose rest is only stored.
 //
@@ -94,11 +100,14 @@ func (w *window) trim() {
 // wants reports whether entries should be loaded: those after edge.
 func (w *window) wants() bool { return w.more && len(w.entries) == 0 }
 
+// loads is how many stored entries after edge load takes.
+func (w *window) loads() int { return min(w.max, loadMax) }
+
 // load puts stored entries after edge in the window: all of them if there are
-// fewer than max.
+// fewer than loads.
 func (w *window) load(es []entry) {
 	w.entries = append(w.entries, es...)
-	w.more = len(es) >= w.max
+	w.more = len(es) >= w.loads()
 	if w.more {
 		w.edge = es[len(es)-1].place
 	}

@@ -3,8 +3,8 @@ package jobs
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
@@ -102,7 +102,11 @@ func (e *Engine) sorted() []*execution {
 	return all
 }
 
-// newToken returns a token that no other execution of the store has.
+// newToken returns a token that no other execution of the store has. Tokens are
+// in the order of their making, so that the rows of executions that begin
+// together lie together.
 func (e *Engine) newToken() Token {
-	return Token(fmt.Sprintf("%x-%016x", e.st.Epoch(), e.st.Seams().Rand.Uint64()))
+	const digits = 16
+	b := strconv.AppendUint(make([]byte, 0, 2*digits), e.st.NextSequence(), digits)
+	return Token(append([]byte("0000000000000000")[len(b):], b...))
 }

@@ -148,3 +148,17 @@ func ExampleHost_Recoveries() {
 	fmt.Println(total, lines[0].ID, lines[0].Cause, lines[0].Action)
 	// Output: 1 shelf/a process died runs again
 }
+
+// NextSequence makes names that are unique in the store, and in order.
+func ExampleState_NextSequence() {
+	ctx := context.Background()
+	class, do := shelf(func(s *Shelf, ctx context.Context) error {
+		first, second := s.st.NextSequence(), s.st.NextSequence()
+		fmt.Println(first < second)
+		return nil
+	})
+	host := memory(class)
+	defer host.Shutdown(ctx)
+	do.Call(ctx, host, "a", struct{}{})
+	// Output: true
+}

@@ -115,6 +115,11 @@ func (s *State) Storage() *Storage { return &s.storage }
 // Activation tells why this activation began.
 func (s *State) Activation() Activation { return s.act.reason }
 
+// NextSequence returns a number that is greater than all that it has returned for
+// any object of the store, in this process and in earlier ones. A name made of it
+// is unique in the store. Numbers may be left out.
+func (s *State) NextSequence() uint64 { return s.act.hosted.host.store.NextSeq() }
+
 // Epoch is the number of the present opening of the store. It grows with every
 // opening and never repeats.
 func (s *State) Epoch() uint64 { return s.act.hosted.host.store.Epoch() }

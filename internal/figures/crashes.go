@@ -12,7 +12,7 @@ import (
 // its name, or draws its story and begins with TestRandom. Most stories have
 // sub-tests "map", "pebble" and "random" (internal/crashes).
 var crashed = []string{
-	"jobs/workerpool", "examples/ingest", "jobs/debounce", "jobs/continuous", "object", "jobs", "examples/crashtest",
+	"jobs/workerpool", "examples/ingest", "jobs/debounce", "jobs/continuous", "object", "jobs", "recovery", "examples/crashtest",
 }
 
 const crashTests = "Crash|^TestRandom"

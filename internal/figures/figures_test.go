@@ -116,6 +116,13 @@ func TestSometimesAndYears(t *testing.T) {
 	}
 }
 
+func TestProgress(t *testing.T) {
+	s := &suite{values: values{"pairs_map": 45_000, "pairs_pebble": 50_000}, steps: choose([]string{"pairs"})}
+	if got := s.progress(); got != "88 % of the floors" {
+		t.Errorf("progress is %s", got)
+	}
+}
+
 func TestCount(t *testing.T) {
 	s := &suite{values: values{}}
 	s.count([]byte("=== RUN\n{\"fs_errors\":3,\"other\":1}\n{\"fs_errors\":4}\n{not JSON}\nPASS\n"))

@@ -150,11 +150,13 @@ func newSuite(ctx context.Context, o options) (*suite, error) {
 	}
 	dir, err := os.MkdirTemp("", "figures-")
 	began := time.Now()
-	return &suite{
+	s := &suite{
 		options: o, root: root, dir: dir, commit: commit, began: began, steps: choose(o.only),
-		lanes: &lanes{free: cores}, screen: newScreen(os.Stdout, began),
+		lanes: &lanes{free: cores},
 		values: values{}, seconds: map[string]float64{}, sometimes: map[string]reached{}, binaries: map[string]*binary{},
-	}, err
+	}
+	s.screen = newScreen(os.Stdout, began, s.progress)
+	return s, err
 }
 
 // choose finds the steps of these names, or all.

@@ -16,6 +16,7 @@ type screen struct {
 	out      io.Writer
 	terminal bool
 	began    time.Time
+	progress func() string // of the whole run
 
 	mu      sync.Mutex // guards what follows, and writing
 	running []string   // "step what"
@@ -25,9 +26,12 @@ type screen struct {
 // quiet is how long a log may go without a line.
 const quiet = 30 * time.Second
 
-func newScreen(out *os.File, began time.Time) *screen {
+func newScreen(out *os.File, began time.Time, progress func() string) *screen {
 	info, err := out.Stat()
-	return &screen{out: out, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0, began: began, last: began}
+	return &screen{
+		out: out, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
+		began: began, last: began, progress: progress,
+	}
 }
 
 // keep keeps the last line up to date until the channel is closed.
@@ -86,7 +90,7 @@ func (s *screen) show() {
 	if len(s.running) == 0 {
 		return
 	}
-	text := "runs    " + strings.Join(s.running, ", ")
+	text := fmt.Sprintf("runs    %s (%s)", strings.Join(s.running, ", "), s.progress())
 	switch {
 	case s.terminal:
 		fmt.Fprintf(s.out, "\r\x1b[K%s  %.100s", s.clock(), text)

@@ -144,6 +144,19 @@ func (s *suite) told(name string) string {
 	return strings.Join(parts, ", ")
 }
 
+// progress is how much of the floors is reached.
+func (s *suite) progress() string {
+	r := s.report()
+	var sum, n float64
+	for _, f := range table {
+		if f.bound == least && s.ran(f.step) {
+			sum += min(r.values[f.name]/f.floor(s.soak), 1)
+			n++
+		}
+	}
+	return fmt.Sprintf("%.0f %% of the floors", 100*sum/n)
+}
+
 // report is what the run came to so far.
 func (s *suite) report() report {
 	s.mu.Lock()

@@ -152,7 +152,7 @@ func newSuite(ctx context.Context, o options) (*suite, error) {
 	began := time.Now()
 	s := &suite{
 		options: o, root: root, dir: dir, commit: commit, began: began, steps: choose(o.only),
-		lanes: &lanes{free: cores},
+		lanes:  &lanes{free: cores},
 		values: values{}, seconds: map[string]float64{}, sometimes: map[string]reached{}, binaries: map[string]*binary{},
 	}
 	s.screen = newScreen(os.Stdout, began, s.progress)

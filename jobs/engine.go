@@ -294,7 +294,7 @@ func (e *Engine) present() time.Time { return e.st.Now().Round(0).UTC() }
 // examine finds out what to do about an execution that has no work here.
 func (e *Engine) examine(x *execution) {
 	s := recovery.Snapshot{
-		Now: e.Now(), Epoch: e.st.Epoch(),
+		Now: e.Now(), Epoch: e.st.Epoch(), Began: e.st.OpenedAt().Round(0).UTC(),
 		Open: true, OpenEpoch: x.Epoch, Since: x.Began, Recoveries: x.Run.Recoveries,
 		Free: e.st.EndedInOrder(x.Epoch),
 	}

@@ -355,6 +355,28 @@ func TestLeaseIsExtended(t *testing.T) {
 	})
 }
 
+// Proves R2 and R7: a recovery delay that is longer than an idle object stays in
+// memory is waited for once, and not anew at each activation.
+func TestLongRecoveryDelay(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		k := newBagKind(&bagKind{options: jobs.Options{RecoveryDelay: 5 * time.Minute}, work: func(context.Context, jobs.Execution) (jobs.Result, error) {
+			if s.Crashes() == 0 {
+				s.Sleep(time.Hour)
+			}
+			return jobs.Result{}, nil
+		}})
+		s.Host(k)
+		s.Must(k.put.Call(s.Context(), s, "b", []string{"a"}))
+		s.Advance(time.Second)
+		s.Crash(harness.Kill)
+		s.Restart()
+		s.Advance(5*time.Minute - time.Second)
+		s.Always("R2: not before the delay is over", endsOf(s, k)["a"] == "", endsOf(s, k))
+		s.Advance(2 * time.Second)
+		s.Always("R7: once the delay is over", endsOf(s, k)["a"] == "done after 2", endsOf(s, k))
+	})
+}
+
 // Proves J9: an execution that fails is tried again at its time, and given up with
 // a reason when its attempts are used up.
 func TestAttemptsAreUsedUp(t *testing.T) {

@@ -27,8 +27,8 @@ type Options struct {
 	// StaleThreshold is the age from which an execution of this process whose
 	// work is gone is recovered (R2). Zero means 30 seconds.
 	StaleThreshold time.Duration
-	// RecoveryDelay is the time from the activation that finds a lost execution
-	// to its recovery (R2). Zero means 100 ms.
+	// RecoveryDelay is the time from the opening of the store to the recovery of
+	// what an earlier process has lost (R2). Zero means 100 ms.
 	RecoveryDelay time.Duration
 	// MaxRecoveries is how many crashes without a success between a job
 	// survives (R4). Zero means 3, a negative number none.

@@ -131,6 +131,9 @@ func (s *State) EndedInOrder(epoch uint64) bool {
 	return epoch < store.Epoch() && epoch > store.Previous().CrashedEpoch
 }
 
+// OpenedAt is when the present opening of the store began.
+func (s *State) OpenedAt() time.Time { return s.act.hosted.host.store.OpenedAt() }
+
 // Seams are the clock, executor, random source and probe of the host.
 func (s *State) Seams() *seam.Seams { return &s.act.hosted.host.seams }
 

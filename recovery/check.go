@@ -7,8 +7,8 @@ type Limits struct {
 	// StaleAfter is the age from which an execution of this open whose work is
 	// not alive is lost. Zero means 30 seconds.
 	StaleAfter time.Duration
-	// Delay is the time between the wake-up that finds a lost execution and its
-	// recovery. Zero means 100 ms.
+	// Delay is the time between the opening of the store and the recovery of what
+	// an earlier process has lost. Zero means 100 ms.
 	Delay time.Duration
 	// MaxAttempts is how many crashes in a row are recovered from. Zero means
 	// 3, a negative number none.
@@ -32,7 +32,8 @@ func (l Limits) WithDefaults() Limits {
 // Snapshot is what Check must know of a job, or of one of its executions.
 type Snapshot struct {
 	Now   time.Time
-	Epoch uint64 // number of this open of the store
+	Epoch uint64    // number of this open of the store
+	Began time.Time // when this open was
 
 	// Of an open execution.
 	Open       bool
@@ -111,12 +112,23 @@ func lostAt(s Snapshot, l Limits) (time.Time, Cause) {
 	case !s.Until.IsZero():
 		return later(s.Until, s.Now), CauseLease
 	case s.OpenEpoch != s.Epoch && s.Free:
-		return s.Now.Add(l.Delay), CauseShutdown
+		return delayed(s, l), CauseShutdown
 	case s.OpenEpoch != s.Epoch:
-		return s.Now.Add(l.Delay), CauseCrash
+		return delayed(s, l), CauseCrash
 	default:
 		return later(s.Since.Add(l.StaleAfter), s.Now), CauseStale
 	}
+}
+
+// delayed is when the delay after the open is over, whatever number of wake-ups
+// come before that: a delay counted from each would have no end if the object
+// leaves memory sooner. A clock that was put back makes it no longer.
+func delayed(s Snapshot, l Limits) time.Time {
+	at := later(s.Began.Add(l.Delay), s.Now)
+	if longest := s.Now.Add(l.Delay); at.After(longest) {
+		return longest
+	}
+	return at
 }
 
 func later(a, b time.Time) time.Time {

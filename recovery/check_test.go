@@ -32,6 +32,10 @@ func TestCheck(t *testing.T) {
 			Action{Rerun, noon.Add(100 * time.Millisecond), CauseCrash}},
 		{"earlier process that was shut down", Snapshot{Open: true, OpenEpoch: before, Free: true, Recoveries: 3},
 			Action{Rerun, noon.Add(100 * time.Millisecond), CauseShutdown}},
+		{"earlier process, looked at long after the open", Snapshot{Open: true, OpenEpoch: before, Began: noon.Add(-time.Minute)},
+			Action{Rerun, noon, CauseCrash}},
+		{"earlier process, and the clock was put back", Snapshot{Open: true, OpenEpoch: before, Began: noon.Add(time.Hour)},
+			Action{Rerun, noon.Add(100 * time.Millisecond), CauseCrash}},
 		{"alive", Snapshot{Open: true, OpenEpoch: now, Since: noon.Add(-time.Hour), Alive: true}, Action{Verb: Nothing}},
 		{"this process, young", Snapshot{Open: true, OpenEpoch: now, Since: noon.Add(-time.Second)},
 			Action{Rerun, noon.Add(29 * time.Second), CauseStale}},
@@ -50,6 +54,9 @@ func TestCheck(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := tt.s
 			s.Now, s.Epoch = noon, now
+			if s.Began.IsZero() {
+				s.Began = noon
+			}
 			if got := Check(s, Limits{}); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}

@@ -246,7 +246,7 @@ func ExampleRecovered() {
 
 func ExampleCheck() {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	a := recovery.Check(recovery.Snapshot{Now: now, Epoch: 8, Open: true, OpenEpoch: 7, Since: now.Add(-time.Second)}, recovery.Limits{})
+	a := recovery.Check(recovery.Snapshot{Now: now, Epoch: 8, Began: now, Open: true, OpenEpoch: 7, Since: now.Add(-time.Second)}, recovery.Limits{})
 	fmt.Println(a.Verb, a.Cause, a.At.Sub(now))
 	// Output: re-run crash 100ms
 }

@@ -156,6 +156,9 @@ func decodeEpoch(v []byte) (p Previous, err error) {
 // durable before Open returned.
 func (s *Store) Epoch() uint64 { return s.epoch }
 
+// OpenedAt is when this opening of the store began.
+func (s *Store) OpenedAt() time.Time { return s.openedAt }
+
 // Previous tells how the opening before this one ended.
 func (s *Store) Previous() Previous { return s.previous }
 

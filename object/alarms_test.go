@@ -373,6 +373,77 @@ func TestHandlerThatKillsTheProcess(t *testing.T) {
 	})
 }
 
+// Crashes count in a row: an attempt that fails between them begins the count
+// anew. Proves A8.
+func TestFailureEndsTheCountOfCrashes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t)
+		attempt, release := 0, make(chan struct{})
+		f.handleAlarm(func(*thing, context.Context, object.AlarmInfo) error {
+			attempt++
+			switch attempt {
+			case 3:
+				return errors.New("no")
+			case 6:
+				return nil
+			}
+			<-release // the process dies here
+			return nil
+		})
+		f.open()
+		f.must("a", setAlarm(time.Second))
+		for range 4 {
+			pass(5 * time.Second)
+			f.crash()
+			f.open()
+		}
+		pass(5 * time.Second)
+		close(release)
+		letters, err := f.host.DeadLetters(context.Background())
+		if attempt != 6 || len(letters) != 0 || err != nil {
+			t.Errorf("A8: %d attempts, want 6; dead letters %+v, %v", attempt, letters, err)
+		}
+		f.close()
+	})
+}
+
+// An alarm whose handler is slow is not counted out with one that kills the
+// process, however often the two are due together. Proves A8.
+func TestSlowAlarmBesideOneThatKills(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t)
+		slow, begun, release := 0, make(chan struct{}, 8), make(chan struct{})
+		f.handleAlarm(func(th *thing, ctx context.Context, _ object.AlarmInfo) error {
+			if th.st.Name() == "killer" {
+				begun <- struct{}{}
+				<-release // the process dies a second later
+				return nil
+			}
+			time.Sleep(10 * time.Second)
+			if ctx.Err() == nil {
+				slow++
+			}
+			return nil
+		})
+		f.open()
+		f.must("killer", setAlarm(time.Second))
+		f.must("slow", setAlarm(time.Second))
+		for range 3 {
+			<-begun
+			time.Sleep(time.Second)
+			f.crash()
+			f.open()
+		}
+		pass(time.Minute)
+		close(release)
+		letters, err := f.host.DeadLetters(context.Background())
+		if slow != 1 || len(letters) != 1 || letters[0].ID.Name != "killer" || err != nil {
+			t.Errorf("A8: the slow one came to its end %d times, want 1; dead letters %+v, %v", slow, letters, err)
+		}
+		f.close()
+	})
+}
+
 // Proves A9: overdue alarms of one class do not starve another, nor calls.
 func TestManyOverdueAlarms(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -129,6 +129,11 @@ func testUnconfirmed(t *testing.T) {
 	if f.mem.Unsynced() != 0 {
 		t.Error("an unconfirmed commit is still not durable after 2 s")
 	}
+	f.must("a", put("k", "5"), object.Unconfirmed())
+	time.Sleep(2 * time.Second)
+	if f.mem.Unsynced() != 0 {
+		t.Error("S8: a later unconfirmed commit is still not durable after 2 s")
+	}
 	f.must("a", put("k", "2"), object.Unconfirmed())
 	f.must("b", put("k", "x")) // confirmed: makes all before it durable
 	f.crash()

@@ -128,6 +128,8 @@ func TestDeadlocksFailAtOnce(t *testing.T) {
 		if refused.Load() != 1 {
 			t.Errorf("%d of two calls that close a circle were refused, want 1", refused.Load())
 		}
+		f.must("x", call("y", nothing)) // nobody waits any more, so either may call the other
+		f.must("y", call("x", nothing))
 	})
 }
 
@@ -163,6 +165,32 @@ func TestWorkBesideTheTurns(t *testing.T) {
 			return nil, errors.New("no")
 		})
 		synctest.Wait()
+	})
+}
+
+// Work that an alarm's handler started before it failed never begins, though the
+// runtime commits what follows from the failure. Proves O6 and O9.
+func TestWorkOfAHandlerThatFails(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		defer f.close()
+		attempt, begun := 0, 0
+		f.handleAlarm(func(th *thing, ctx context.Context, _ object.AlarmInfo) error {
+			attempt++
+			if err := th.st.Go(ctx, "work", func(context.Context) { begun++ }); err != nil || attempt > 1 {
+				return err
+			}
+			return errors.New("no")
+		})
+		f.must("a", setAlarm(time.Second))
+		pass(2 * time.Second)
+		if attempt != 1 || begun != 0 {
+			t.Errorf("O6: after a failed attempt (%d) its work has begun %d times", attempt, begun)
+		}
+		pass(time.Minute)
+		if attempt != 2 || begun != 1 {
+			t.Errorf("O9: after %d attempts work has begun %d times, want once", attempt, begun)
+		}
 	})
 }
 
@@ -215,6 +243,21 @@ func TestCapOnLiveObjects(t *testing.T) {
 		for i := range 500 {
 			if got := f.must(fmt.Sprint(i), get("k")); got != fmt.Sprint(i) {
 				t.Fatalf("object %d holds %q", i, got)
+			}
+		}
+	})
+}
+
+// Proves O10: also those that come after all others have left memory.
+func TestIdleObjectsLeaveMemoryAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		defer f.close()
+		for _, round := range []string{"first", "second", "third"} {
+			f.must("a", put("k", round))
+			pass(10 * time.Minute)
+			if in, err := f.host.Inspect(context.Background(), f.id("a")); in.Live || err != nil {
+				t.Errorf("O10: ten minutes after its %s turn the object is in memory, %v", round, err)
 			}
 		}
 	})
@@ -413,6 +456,9 @@ func TestFromOutside(t *testing.T) {
 		wg.Go(func() {
 			_, err := f.call("n03", func(th *thing, ctx context.Context) (any, error) {
 				<-gate
+				if _, _, err := th.st.Storage().Get(ctx, "k"); !errors.Is(err, object.ErrReset) {
+					t.Errorf("O15: the fenced turn reads: %v", err)
+				}
 				return nil, th.st.Storage().PutBytes(ctx, "k", []byte("zombie"))
 			})
 			if !errors.Is(err, object.ErrReset) {

@@ -161,6 +161,23 @@ func between(m map[string]string, lower, upper string, reverse bool) []string {
 	return out
 }
 
+// What a batch sets after it deleted a range is there for its own reads. Proves
+// S2's last sentence.
+func TestReadsAfterADeletedRange(t *testing.T) {
+	s := memStore(t)
+	m := newBatchModel(t, s)
+	m.batch.SetData(m.object, "a", []byte("old"))
+	m.batch.DeleteDataRange(m.object, "", "")
+	m.batch.SetData(m.object, "a", []byte("new"))
+	if v, ok, err := s.Data(&m.batch, m.object, "a"); string(v) != "new" || !ok || err != nil {
+		t.Errorf("S2: a key set after the range reads %q, %v, %v", v, ok, err)
+	}
+	m.batch.DeleteDataRange(m.object, "", "")
+	if v, ok, err := s.Data(&m.batch, m.object, "a"); ok || err != nil {
+		t.Errorf("S2: a key deleted by a range reads %q, %v", v, err)
+	}
+}
+
 // An iterator shows the moment it was made, whatever is written meanwhile.
 // Proves S4's snapshot.
 func TestIterShowsItsMoment(t *testing.T) {

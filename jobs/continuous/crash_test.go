@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -217,7 +218,22 @@ func TestTerminateSurvivesCrashes(t *testing.T) {
 		s.Advance(time.Minute)
 		st, _ := know(s, j, "a")
 		s.Always("the new life begins with run 1", st.Meta.RunCount == 1, st.Meta)
-	}, harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned)
+	}, harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned, harness.Invariant("J10: the terminal event and the end are one batch", endedOnce))
+}
+
+// endedOnce holds in each stored state: a job whose last event is the terminal
+// one is gone.
+func endedOnce(store *storage.Store) error {
+	id := storage.ID{Class: "counter", Name: "a"}
+	var last string
+	if err := store.Events(id, 0, func(_ uint64, value []byte) bool { last = string(value); return true }); err != nil {
+		return err
+	}
+	there, err := harness.Stored(store, id, jobs.MetaKey, new(jobs.Meta))
+	if err == nil && there && strings.Contains(last, jobs.EventTerminated) {
+		return fmt.Errorf("%s was told to be gone, and is there: %s", id, last)
+	}
+	return err
 }
 
 // Proves J10: a job that is paused is still paused after a crash, without an

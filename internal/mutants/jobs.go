@@ -201,4 +201,36 @@ var jobMutants = []mutant{
 		}},
 		Package: "jobs/continuous", Test: "TestRunsSurviveCrashes/map",
 	},
+	{
+		Name: "terminal-event-before-the-end", Promise: "J10", File: "jobs/verbs.go",
+		Edits: []edit{{
+			Old: `	if err := l.tellMove(ctx, l.meta.Status, Terminated, reason); err != nil {
+		return err
+	}
+	return l.e.Purge(ctx)`,
+			New: `	if err := l.tellMove(ctx, l.meta.Status, Terminated, reason); err != nil && !mutant("terminal-event-before-the-end") {
+		return err
+	}
+	if mutant("terminal-event-before-the-end") {
+		if err := l.st.Sync(ctx); err != nil {
+			return err
+		}
+	}
+	return l.e.Purge(ctx)`,
+		}},
+		Package: "jobs/continuous", Test: "TestTerminateSurvivesCrashes/map",
+	},
+	{
+		Name: "recovery-delay-begins-anew", Promise: "R7", File: "recovery/check.go",
+		Edits: []edit{{
+			Old: `	at := later(s.Began.Add(l.Delay), s.Now)
+`,
+			New: `	at := later(s.Began.Add(l.Delay), s.Now)
+	if mutant("recovery-delay-begins-anew") {
+		return s.Now.Add(l.Delay)
+	}
+`,
+		}},
+		Package: "jobs", Test: "TestLongRecoveryDelay",
+	},
 }

@@ -87,7 +87,7 @@ func TestMutantsBreakRealPromises(t *testing.T) {
 }
 
 // proves finds the promises that a comment claims.
-var proves = regexp.MustCompile(`Proves ([^.:]*)`)
+var proves = regexp.MustCompile(`Proves\s([^.:]*)`)
 
 // The test that finds a mutant says that it proves the promise, in its comment or
 // at the end of its name.

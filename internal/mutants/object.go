@@ -190,9 +190,85 @@ var remembered sync.Map // of memory
 	{
 		Name: "work-starts-before-durable", Promise: "O7", File: "object/work.go",
 		Edits: []edit{{
-			Old: `			if h.store.WaitDurable(depends) == nil {`,
-			New: `			if mutant("work-starts-before-durable") || h.store.WaitDurable(depends) == nil {`,
+			Old: `		h.durably.then(storage.Ticket(a.last.Load()), w.start)
+`,
+			New: `		after := storage.Ticket(a.last.Load())
+		if mutant("work-starts-before-durable") {
+			after = 0
+		}
+		h.durably.then(after, w.start)
+`,
 		}},
 		Package: "object", Test: "TestNoReplyBeforeTheCommitIsDurable",
+	},
+	{
+		Name: "failed-handler-starts-its-work", Promise: "O6", File: "object/turn.go",
+		Edits: []edit{{
+			Old: `	t.writes, t.after = writes{}, nil
+`,
+			New: `	t.writes = writes{}
+	if !mutant("failed-handler-starts-its-work") {
+		t.after = nil
+	}
+`,
+		}},
+		Package: "object", Test: "TestWorkOfAHandlerThatFails",
+	},
+	{
+		Name: "suspects-fly-together", Promise: "A8", File: "object/dispatch.go",
+		Edits: []edit{{
+			Old: `		case h.flights.isSuspect(`,
+			New: `		case !mutant("suspects-fly-together") && h.flights.isSuspect(`,
+		}},
+		Package: "object", Test: "TestSlowAlarmBesideOneThatKills",
+	},
+	{
+		Name: "failure-keeps-the-count-of-crashes", Promise: "A8", File: "object/alarms.go",
+		Edits: []edit{{
+			Old: `	row.Crashes = 0
+`,
+			New: `	if !mutant("failure-keeps-the-count-of-crashes") {
+		row.Crashes = 0
+	}
+`,
+		}},
+		Package: "object", Test: "TestFailureEndsTheCountOfCrashes",
+	},
+	{
+		Name: "circle-never-forgotten", Promise: "O8", File: "object/waits.go",
+		Edits: []edit{{
+			Old: `	if len(edges) == 0 {
+		delete(w.to, from)`,
+			New: `	if mutant("circle-never-forgotten") {
+		return
+	}
+	if len(edges) == 0 {
+		delete(w.to, from)`,
+		}},
+		Package: "object", Test: "TestDeadlocksFailAtOnce",
+	},
+	{
+		Name: "eviction-ends-with-the-last-object", Promise: "O10", File: "object/evict.go",
+		Edits: []edit{{
+			Old: `	l.timer = nil
+	if l.live > 0`,
+			New: `	if !mutant("eviction-ends-with-the-last-object") {
+		l.timer = nil
+	}
+	if l.live > 0`,
+		}},
+		Package: "object", Test: "TestIdleObjectsLeaveMemoryAgain",
+	},
+	{
+		Name: "later-unconfirmed-commits-stay-unsynced", Promise: "S8", File: "object/lazy.go",
+		Edits: []edit{{
+			Old: `		l.planned.Store(false)
+`,
+			New: `		if !mutant("later-unconfirmed-commits-stay-unsynced") {
+			l.planned.Store(false)
+		}
+`,
+		}},
+		Package: "object", Test: "TestUnconfirmed",
 	},
 }

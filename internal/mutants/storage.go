@@ -131,4 +131,14 @@ var storageMutants = []mutant{
 		}},
 		Package: "object", Test: "TestIdempotencyKey",
 	},
+	{
+		Name: "deleted-range-hides-what-follows", Promise: "S2", File: "storage/batch.go",
+		Edits: []edit{{
+			Old: `	if c, ok := b.overlay[string(key)]; ok {
+		return`,
+			New: `	if c, ok := b.overlay[string(key)]; ok && !(mutant("deleted-range-hides-what-follows") && b.covered(string(key))) {
+		return`,
+		}},
+		Package: "storage", Test: "TestReadsAfterADeletedRange",
+	},
 }

@@ -80,9 +80,9 @@ var typeMutants = []mutant{
 	{
 		Name: "retry-goes-behind-its-key", Promise: "W3", File: "jobs/workerpool/end.go",
 		Edits: []edit{{
-			Old: `	r.notBefore = run.RetryAt.UnixNano()
+			Old: `	r.notBefore = alarm.Nanos(run.RetryAt)
 `,
-			New: `	r.notBefore = run.RetryAt.UnixNano()
+			New: `	r.notBefore = alarm.Nanos(run.RetryAt)
 	if mutant("retry-goes-behind-its-key") {
 		if err := p.unchain(ctx, r); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -104,6 +105,9 @@ func (c *Config) words() string {
 	}
 	if len(c.host) > 0 {
 		words = append(words, "HostOptions")
+	}
+	if c.faults != (Plan{}) {
+		words = append(words, fmt.Sprintf("Faults %+v", c.faults))
 	}
 	var checks []string
 	if c.gateCheck {

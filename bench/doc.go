@@ -6,7 +6,7 @@
 //   - cmd/holdfast-bench measures the rows P1 to P19 of docs/PERFORMANCE.md, and the
 //     scenarios of a large store.
 //   - cmd/holdfast-plot draws its JSON.
-//   - The Go benchmarks of this package are five of the rows, for profiles and
+//   - The Go benchmarks of this package are seven of the rows, for profiles and
 //     benchstat.
 //   - internal/workload is what is measured, internal/raw what it is compared with,
 //     internal/measure how, internal/rows and internal/scale at which sizes.

@@ -84,3 +84,39 @@ func tasks(b *testing.B, run func() error) {
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ops/s")
 }
+
+// BenchmarkP14 is adding events with ids to debounce objects, durably.
+func BenchmarkP14(b *testing.B) {
+	for _, objects := range []int{1, 1000} {
+		b.Run(fmt.Sprintf("objects=%d/holdfast", objects), func(b *testing.B) {
+			d, err := workload.OpenDebounce(b.TempDir(), objects)
+			if err != nil {
+				b.Fatal(err)
+			}
+			closeAfter(b, d.Close)
+			each(b, 1024, d.Add)
+		})
+		b.Run(fmt.Sprintf("objects=%d/reference", objects), func(b *testing.B) {
+			each(b, 1024, openCounters(b, objects).Increment)
+		})
+	}
+}
+
+// BenchmarkP15 is runs of one continuous job, one after the other.
+func BenchmarkP15(b *testing.B) {
+	b.Run("holdfast", func(b *testing.B) {
+		r, err := workload.OpenRuns(b.Context(), b.TempDir())
+		if err != nil {
+			b.Fatal(err)
+		}
+		closeAfter(b, r.Close)
+		b.ReportAllocs()
+		b.ResetTimer()
+		if err := r.Times(context.Background(), b.N); err != nil {
+			b.Fatal(err)
+		}
+	})
+	b.Run("reference", func(b *testing.B) {
+		each(b, 1, openTurns(b, 1).Commit)
+	})
+}

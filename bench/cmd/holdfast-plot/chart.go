@@ -109,5 +109,6 @@ func (c chart) addBars(p *plot.Plot) error {
 	p.Add(bars)
 	p.NominalY(names...)
 	p.X.Min = 0
+	p.X.Max *= 1.1
 	return nil
 }

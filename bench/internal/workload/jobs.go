@@ -52,8 +52,8 @@ type Runs struct {
 	*Host
 	job  *continuous.Job[int]
 	lat  *measure.Latencies
-	last time.Time // begin of the run before; zero: none
-	end  time.Time // no run begins another after this
+	last time.Time            // begin of the run before; zero: none
+	next func(ops int64) bool // whether another run follows
 	ops  int64
 	done chan struct{}
 }
@@ -83,7 +83,7 @@ func (r *Runs) run(_ context.Context, run *continuous.Run[int]) error {
 	}
 	r.last = now
 	run.State++
-	if now.Before(r.end) {
+	if r.next(r.ops) {
 		run.NextAt(run.Scheduled)
 	} else {
 		close(r.done)
@@ -95,15 +95,27 @@ func (r *Runs) run(_ context.Context, run *continuous.Run[int]) error {
 // the begin of the next: one end batch and one begin batch.
 func (r *Runs) Loop(ctx context.Context, d time.Duration) (measure.Run, error) {
 	start := time.Now()
-	r.lat, r.ops, r.last, r.done = measure.NewLatencies(), 0, time.Time{}, make(chan struct{})
-	r.end = start.Add(d)
+	end := start.Add(d)
+	err := r.while(ctx, func(int64) bool { return time.Now().Before(end) })
+	return measure.Run{Ops: r.ops, Elapsed: time.Since(start), Lat: r.lat.Quantiles()}, err
+}
+
+// Times lets the job run n times more than once.
+func (r *Runs) Times(ctx context.Context, n int) error {
+	return r.while(ctx, func(ops int64) bool { return ops < int64(n) })
+}
+
+// while triggers the job and returns when no further run follows. No run is under
+// way then but the last, which changes nothing of r any more.
+func (r *Runs) while(ctx context.Context, next func(ops int64) bool) error {
+	r.lat, r.ops, r.last, r.done, r.next = measure.NewLatencies(), 0, time.Time{}, make(chan struct{}), next
 	if err := r.job.Trigger(ctx, r.Host, "a"); err != nil {
-		return measure.Run{}, err
+		return err
 	}
 	select {
 	case <-r.done:
+		return nil
 	case <-ctx.Done():
-		return measure.Run{}, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return measure.Run{Ops: r.ops, Elapsed: time.Since(start), Lat: r.lat.Quantiles()}, nil
 }

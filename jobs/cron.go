@@ -69,8 +69,25 @@ func parseCron(expr, zone string) (*cron.SpecSchedule, error) {
 // next returns the first occurrence after t, in UTC, or zero.
 func (c cronTable) next(t time.Time) time.Time {
 	at := c.table.Next(t)
+	for !at.IsZero() && c.table.Hour&anyHour == 0 && repeated(at.In(c.table.Location)) {
+		at = c.table.Next(at)
+	}
 	if at.IsZero() || !at.After(t) {
 		return time.Time{}
 	}
 	return at.UTC()
+}
+
+// anyHour is the bit that the parser sets for an hour of *.
+const anyHour = 1 << 63
+
+// repeated reports whether the clocks of at's zone, set back not long ago, have shown
+// its time before.
+func repeated(at time.Time) bool {
+	const longest = 3 * time.Hour // more than any zone sets them back
+	_, was := at.Add(-longest).Zone()
+	_, is := at.Zone()
+	back := time.Duration(was-is) * time.Second
+	_, before := at.Add(-back).Zone()
+	return back > 0 && before == was
 }

@@ -216,3 +216,17 @@ func TestCronOfLeapDays(t *testing.T) {
 		}
 	}
 }
+
+// Proves C2: a time that a zone repeats in autumn happens once, also for who asks
+// again right after it; with an hour of * it happens each time.
+func TestCronOfARepeatedHour(t *testing.T) {
+	from := time.Date(2001, 10, 28, 0, 0, 0, 0, time.UTC) // in Berlin 2:30 comes at 0:30 and at 1:30
+	for expr, want := range map[string]time.Duration{"0 30 2 * * *": 25 * time.Hour, "0 30 * * * *": time.Hour} {
+		s := Cron(expr, "Europe/Berlin")
+		first := s.Next(Cursor{Last: from})
+		second := s.Next(Cursor{Last: first})
+		if first.Sub(from) != 30*time.Minute || second.Sub(first) != want {
+			t.Errorf("%q: %v and %v, want %v apart", expr, first, second, want)
+		}
+	}
+}

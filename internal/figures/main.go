@@ -121,17 +121,17 @@ func run(ctx context.Context, o options) error {
 	if err := r.write(s); err != nil {
 		return err
 	}
-	missed := r.missed(s.ran)
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return errors.New("stopped; the figures are those until then")
-	case len(s.problems)+len(missed) == 0:
-		return nil
 	}
-	for _, m := range missed {
-		s.problems = append(s.problems, errors.New(m))
+	problems := r.missed(s.ran)
+	for _, name := range s.failed {
+		problems = append(problems, fmt.Sprintf("step %s failed, see above; alone: go run ./internal/figures -only %s -seed %d", name, name, s.seed))
 	}
-	return errors.Join(s.problems...)
+	if len(problems) > 0 {
+		return errors.New(strings.Join(problems, "\n"))
+	}
+	return nil
 }
 
 func newSuite(ctx context.Context, o options) (*suite, error) {

@@ -68,13 +68,13 @@ func (s *screen) stop(step, what string) {
 	s.show()
 }
 
-// end prints the line of a step.
+// end prints the line of a step, and why it failed.
 func (s *screen) end(step, told string, took time.Duration, err error) {
-	state := "done  "
+	state, why := "done  ", ""
 	if err != nil {
-		state = "FAILED"
+		state, why = "FAILED", "\n"+strings.TrimSpace(err.Error())+"\n"
 	}
-	s.line("%s  %-9s  %s (%s)", state, step, told, took.Round(time.Second/10))
+	s.line("%s  %-9s  %s (%s)%s", state, step, told, took.Round(time.Second/10), why)
 }
 
 // line prints a line with the time since the beginning.

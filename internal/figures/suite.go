@@ -28,7 +28,7 @@ type suite struct {
 	seconds   map[string]float64 // of processor time, by step
 	sometimes map[string]reached // by test
 	binaries  map[string]*binary
-	problems  []error
+	failed    []string // steps
 }
 
 // reached is how many Sometimes of a test held at least once.
@@ -114,16 +114,18 @@ func (s *suite) play(ctx context.Context) {
 		err := st.run(ctx, s)
 		if err != nil && ctx.Err() == nil {
 			s.mu.Lock()
-			s.problems = append(s.problems, fmt.Errorf("%s: %w", st.name, err))
+			s.failed = append(s.failed, st.name)
 			s.mu.Unlock()
 		}
 		s.screen.end(st.name, s.told(st.name), time.Since(began), err)
 		return nil
 	})
-	if ctx.Err() == nil && len(s.problems) == 0 && s.ran("random") {
-		if err := fill(ctx, s); err != nil && ctx.Err() == nil {
-			s.problems = append(s.problems, fmt.Errorf("random: %w", err))
-		}
+	if ctx.Err() != nil || len(s.failed) > 0 || !s.ran("random") {
+		return
+	}
+	if err := fill(ctx, s); err != nil && ctx.Err() == nil {
+		s.failed = append(s.failed, "random")
+		s.screen.end("random", "after the floors", time.Since(s.began), err)
 	}
 }
 

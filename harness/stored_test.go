@@ -2,6 +2,7 @@ package harness_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,4 +26,9 @@ func TestFailureShowsAJobInWords(t *testing.T) {
 	}, harness.NoDoubleEffect("mail"))
 	mustSay(t, said, "job status", "executing", "running", "attempts", "execution began", "0s, opening 1",
 		"runs done", "last recovery", "open execution", "since opening 1", "alarm", "at 1h0m0.1s")
+	for line := range strings.Lines(said) {
+		if n := len(strings.TrimSpace(line)); n > 92 && !strings.Contains(line, "harness.Replay(") {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
 }

@@ -82,10 +82,11 @@ func (e *explorer) baseline() (outcome, error) {
 	case first.problem != nil:
 		return first, first.problem
 	case again.problem != nil:
+		again.problem.Problem += "\nThe first run of the scenario did not fail, the second does: most likely " + outlives
 		return again, again.problem
 	case diff != "":
 		return first, &Failure{Plan: p.String(), Problem: "two runs without a crash do not do the same: " + diff +
-			"\nlikely causes: the order of a map, time.Now instead of State.Now, a goroutine or math/rand of your own, state that outlives the scenario"}
+			"\nmost likely " + likely(first.hits, again.hits)}
 	}
 	e.report.Points = len(first.hits)
 	e.report.ByName = make(map[string]int)
@@ -93,23 +94,6 @@ func (e *explorer) baseline() (outcome, error) {
 		e.report.ByName[h.Name]++
 	}
 	return first, nil
-}
-
-// difference names the first point at which two runs part.
-func difference(a, b []hit) string {
-	for i := range max(len(a), len(b)) {
-		switch {
-		case i >= len(a):
-			return fmt.Sprintf("point %d is the end in the first, %s in the second", i+1, b[i].place)
-		case i >= len(b):
-			return fmt.Sprintf("point %d is %s in the first, the end in the second", i+1, a[i].place)
-		case a[i].place != b[i].place:
-			return fmt.Sprintf("point %d is %s in the first, %s in the second", i+1, a[i].place, b[i].place)
-		case a[i].unsynced != b[i].unsynced:
-			return fmt.Sprintf("at point %d, %s, %d commits are unsynced in the first, %d in the second", i+1, a[i].place, a[i].unsynced, b[i].unsynced)
-		}
-	}
-	return ""
 }
 
 // tryAll runs candidates, as many at a time as there are workers, and calls each

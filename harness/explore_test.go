@@ -35,33 +35,6 @@ func mustSay(t *testing.T, said string, want ...string) {
 	}
 }
 
-// A scenario that does not do the same each time is refused, with the point at
-// which two runs part.
-func TestDifferentRunsAreRefused(t *testing.T) {
-	run := 0
-	said := problemOf(t, func(s *harness.Sim) {
-		run++
-		s.Host(carts)
-		s.Must(cartAdd.Call(s.Context(), s, fmt.Sprint("cart", run), 1))
-	})
-	mustSay(t, said, "two runs without a crash do not do the same", "handler/enter/cart/cart1#1 in the first",
-		"handler/enter/cart/cart2#1 in the second", "the order of a map")
-}
-
-// A handler that waits where the simulation cannot see it is named, with the
-// remedy, instead of hanging the test.
-func TestHiddenWaitIsNamed(t *testing.T) {
-	raw := make(chan struct{})
-	defer close(raw)
-	stuck := object.Define("stuck", func(context.Context, *object.State) (*struct{}, error) { return &struct{}{}, nil })
-	wait := object.Handle(stuck, "wait", func(*struct{}, context.Context, int) (int, error) { <-raw; return 0, nil })
-	said := problemOf(t, func(s *harness.Sim) {
-		s.Host(stuck)
-		s.Must(wait.Call(s.Context(), s, "one", 0))
-	}, harness.Watchdog(time.Second))
-	mustSay(t, said, `task "crew"`, "Remedy: wait through seams", "explore_test.go")
-}
-
 // A call that waits for what never happens is told from one that is slow.
 func TestCallWithoutReply(t *testing.T) {
 	class := object.Define("waiter", func(_ context.Context, st *object.State) (*object.State, error) { return st, nil })

@@ -91,8 +91,8 @@ func (c *Crew) Watch(limit time.Duration, done <-chan struct{}) error {
 		}
 		c.stuck.Store(true)
 		return fmt.Errorf("simulation: task %q has not yielded for %v of real time: it waits where the simulation cannot see it, or never ends.\n"+
-			"Remedy: wait through seams (Executor.Wait, Seams.Sleep, State.Release) instead of a bare channel, <-ctx.Done(), time.Sleep or a mutex held across a wait.\n%s",
-			*name, limit, stuckStack())
+			"Remedy: wait through seams (Executor.Wait, Seams.Sleep, State.Release) instead of a bare channel, <-ctx.Done(), time.Sleep or a mutex held across a wait.\n\n%s",
+			*name, limit, standing(stuckStack()))
 	}
 }
 
@@ -107,6 +107,28 @@ func stuckStack() string {
 		}
 	}
 	return ""
+}
+
+// standing puts before a stack where in the code under test it stands, and why.
+func standing(stack string) string {
+	lines := strings.Split(stack, "\n")
+	_, why, _ := strings.Cut(lines[0], "[")
+	why, _, _ = strings.Cut(why, "]")
+	for i := 1; i+1 < len(lines); i += 2 {
+		if !isRuntime(lines[i]) {
+			at, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+			return fmt.Sprintf("It stands at %s (%s).\n\n%s", at, why, stack)
+		}
+	}
+	return stack
+}
+
+// isRuntime tells what Go itself brings, and the seams, from code under test.
+func isRuntime(call string) bool {
+	path, _, _ := strings.Cut(call, "(")
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".") || !strings.Contains(path, "/") && !strings.HasPrefix(path, "main.") ||
+		strings.HasPrefix(path, "github.com/holdfast-dev/holdfast/seam.")
 }
 
 var errStuck = errors.New("simulation: given up by the watchdog")

@@ -27,6 +27,17 @@
 // docs/TESTING.md is a tutorial: a job with two bugs, the failures as printed, the
 // fixes, each checker and fault, and what all of it cannot prove.
 //
+// # Faults
+//
+// Beside crashes a run may meet other faults, which the option Faults, or
+// Sim.Faults, allows: a commit that fails, a step or timer that is late, a clock
+// that jumps, an alarm's timer that is lost, an alarm that is delivered twice, and
+// a zombie, whose effect or reply comes to pass after its process has died. A
+// commit of a dead process never does: each change of the store asks first
+// whether its process lives, as the lock of the directory does outside of a
+// simulation. Faults are chosen by the plan, so that Replay makes them again, and
+// end with the scenario.
+//
 // # Longer runs, without a change of the code
 //
 // The environment variable HOLDFAST_CRASHTEST overrides the options of every

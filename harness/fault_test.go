@@ -1,10 +1,14 @@
 package harness_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/seam"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // allFaults is one of each.
@@ -32,5 +36,33 @@ func TestObjectSurvivesFaults(t *testing.T) {
 			}
 			t.Log(report)
 		})
+	}
+}
+
+// A zombie may send what it has begun, but a commit of it is refused: the store
+// has changed hands.
+func TestZombieCannotCommit(t *testing.T) {
+	for _, store := range []harness.Option{harness.MapStore(), harness.PebbleStore()} {
+		harness.Run(t, func(s *harness.Sim) {
+			var stores []*storage.Store
+			s.Boot(func(_ context.Context, p *harness.Process) error {
+				opened, err := storage.Open(p.Store)
+				stores = append(stores, opened)
+				return err
+			})
+			s.Crash(harness.Kill)
+			s.Restart()
+			commit := func() (died any) {
+				defer func() { died = recover() }()
+				var b storage.Batch
+				b.SetMeta("zombie", []byte("was here"))
+				_, _ = stores[0].Commit(&b)
+				return nil
+			}
+			if died := commit(); died != any(seam.Killed{}) {
+				s.Errorf("the commit of a dead process ends with %v", died)
+			}
+			s.OK(s.Store().Metas("zombie", func(string, []byte) error { return errors.New("the commit of a dead process is stored") }))
+		}, store)
 	}
 }

@@ -70,6 +70,22 @@ func TestScaleAsJSON(t *testing.T) {
 	empty(t, dir)
 }
 
+// TestGoesOn measures the other rows if one fails.
+func TestGoesOn(t *testing.T) {
+	bad := errors.New("bad")
+	good := func(context.Context) (rows.Sample, error) { return rows.Sample{Value: 1}, nil }
+	of := func(id string, err error) *rows.Case {
+		return &rows.Case{ID: id, Prepare: func(context.Context, *rows.Env) (*rows.Pair, error) {
+			return &rows.Pair{Ours: good, Close: func() error { return nil }}, err
+		}}
+	}
+	var log bytes.Buffer
+	results, err := measureRows(t.Context(), []*rows.Case{of("P1", nil), of("P2", bad), of("P3", nil)}, &rows.Env{}, 1, &log)
+	if !errors.Is(err, bad) || len(results) != 2 || results[1].ID != "P3" {
+		t.Errorf("%+v, %v", results, err)
+	}
+}
+
 // TestInterrupted returns what there is, and leaves nothing behind.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

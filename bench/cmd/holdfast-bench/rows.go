@@ -68,19 +68,24 @@ func runRows(ctx context.Context, args []string, out, log io.Writer) (err error)
 	return errors.Join(err, rows.WriteTable(out, results))
 }
 
-// measureRows measures what it can; the first error ends it, and what was
-// measured until then is returned with it.
+// measureRows measures what it can, until ctx ends, and returns what failed
+// beside what it measured.
 func measureRows(ctx context.Context, cases []*rows.Case, e *rows.Env, rounds int, log io.Writer) ([]*rows.Result, error) {
 	p := newProgress(log, len(cases))
 	defer p.end()
 	var results []*rows.Result
+	var failed []error
 	for _, c := range cases {
 		p.begin(c.ID + " " + c.What + " " + c.Size)
 		r, err := c.Run(ctx, e, rounds, p.round)
 		if err != nil {
-			return results, err
+			failed = append(failed, err)
+		} else {
+			results = append(results, r)
 		}
-		results = append(results, r)
+		if ctx.Err() != nil {
+			break
+		}
 	}
-	return results, nil
+	return results, errors.Join(failed...)
 }

@@ -63,17 +63,20 @@ func runScale(ctx context.Context, args []string, out, log io.Writer) (err error
 	return errors.Join(err, scale.WriteTable(out, results))
 }
 
-// runScenarios runs what it can; the first error ends it.
-func runScenarios(ctx context.Context, chosen []scale.Scenario, o scale.Options, log io.Writer) (results []*scale.Result, err error) {
+// runScenarios runs what it can, until ctx ends, and returns what failed beside
+// what it found.
+func runScenarios(ctx context.Context, chosen []scale.Scenario, o scale.Options, log io.Writer) ([]*scale.Result, error) {
 	p := newProgress(log, len(chosen))
 	defer p.end()
+	var results []*scale.Result
+	var failed []error
 	for _, s := range chosen {
 		p.begin(s.Name + ": " + s.What)
 		r, err := s.Run(ctx, o)
-		results = append(results, r)
-		if err != nil {
-			return results, err
+		results, failed = append(results, r), append(failed, err)
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return results, nil
+	return results, errors.Join(failed...)
 }

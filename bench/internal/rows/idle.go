@@ -25,19 +25,31 @@ func p16(s Size) []*Case {
 			if err != nil {
 				return nil, nil, err
 			}
-			// The objects are to be live until they have been measured.
-			after := pick(e.Size, 300*time.Millisecond, 3*time.Second, 3*time.Second)
-			i, err := workload.OpenIdle(dir, n, 2*n, after)
+			took, err := makeIdle(ctx, dir, n)
+			if err != nil {
+				return nil, nil, err
+			}
+			// The objects are to be live until they have been measured, and not much longer.
+			i, err := workload.OpenIdle(dir, n, 2*n, 3*took+pick(e.Size, 300*time.Millisecond, time.Second, time.Second))
 			if err != nil {
 				return nil, nil, err
 			}
 			c.add(i.Close)
-			if err := i.Create(ctx); err != nil {
-				return nil, nil, err
-			}
 			return func(ctx context.Context) (Sample, error) { return idleBytes(ctx, i, n) }, nil, nil
 		}),
 	}}
+}
+
+// makeIdle makes n idle objects in dir and returns how long it took, which is more
+// than waking them takes.
+func makeIdle(ctx context.Context, dir string, n int) (time.Duration, error) {
+	i, err := workload.OpenIdle(dir, n, 2*n, time.Hour)
+	if err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	err = i.Create(ctx)
+	return time.Since(start), errors.Join(err, i.Close())
 }
 
 // idleBytes wakes all objects twice, so that what the first time leaves behind in

@@ -20,35 +20,41 @@ import (
 // The turn is a token: running says that somebody owns it. The owner alone may
 // touch the fields under "owned"; whoever gives the turn up calls yield, which
 // passes it to a task that serves the queue, or frees it.
+//
+// What each turn touches comes first, so that it lies in few cache lines.
 type activation struct {
-	hosted *hosted
-	id     storage.ID
-
 	mu      sync.Mutex
 	running bool // the turn is owned
 	gone    bool // evicted, deleted or stuck: no turn begins any more
-	head    *Request
-	tail    *Request
-	queued  int
-	writing bool          // a commit is being applied
-	settled chan struct{} // not nil: closed when that commit has been applied
+	writing bool // a commit is being applied
 
-	holds atomic.Int32  // works that hold off eviction
-	used  atomic.Int64  // when the last turn ended, in nanoseconds
-	last  atomic.Uint64 // the newest ticket that the object's memory depends on
-	lru   lruLinks      // guarded by lru.mu
+	located  bool // owned: object has been read
+	rowKnown bool // owned: row has been read
+	empty    bool // owned: no key, mark or open execution is stored, for certain
+
+	queued int
+	head   *Request
+	tail   *Request
+	hosted *hosted // never changes
 
 	// owned
-	instance any // nil: the constructor has yet to run
 	life     *State
+	instance any // nil: the constructor has yet to run
 	object   storage.Object
-	located  bool       // object has been read
-	row      *alarm.Row // the stored alarm; nil: none
-	rowKnown bool       // row has been read
-	empty    bool       // no key, mark or open execution is stored, for certain
-	reason   Activation
-	answers  map[string]chan struct{} // closed when the call that runs under the key has ended
 	current  *turn
+
+	used atomic.Int64  // when the last turn ended, in nanoseconds
+	last atomic.Uint64 // the newest ticket that the object's memory depends on
+	id   storage.ID    // never changes
+
+	holds   atomic.Int32  // works that hold off eviction
+	settled chan struct{} // guarded by mu; not nil: closed when the commit has been applied
+	lru     lruLinks      // guarded by lru.mu
+
+	// owned
+	row     *alarm.Row // the stored alarm; nil: none
+	reason  Activation
+	answers map[string]chan struct{} // closed when the call that runs under the key has ended
 }
 
 // find returns the activation of an object, and makes it if need be.

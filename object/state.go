@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/seam"
@@ -18,11 +19,11 @@ import (
 type State struct {
 	act     *activation
 	storage Storage
+	cause   atomic.Pointer[error] // why the activation ended; nil while it lives
 
-	mu    sync.Mutex
-	cause error                              // why the activation ended; nil while it lives
-	ends  map[uint64]context.CancelCauseFunc // to call when it does
-	next  uint64                             // key of the next of them
+	mu   sync.Mutex
+	ends map[uint64]context.CancelCauseFunc // to call when it does
+	next uint64                             // key of the next of them
 }
 
 func newState(a *activation) *State {
@@ -33,24 +34,25 @@ func newState(a *activation) *State {
 
 // err tells why the activation has ended, or nil.
 func (s *State) err() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cause
+	if cause := s.cause.Load(); cause != nil {
+		return *cause
+	}
+	return nil
 }
 
 // end ends the activation for the given cause: its works and turns are cancelled.
 func (s *State) end(cause error) {
+	err := fmt.Errorf("%w: %w", ErrReset, cause)
 	s.mu.Lock()
-	if s.cause != nil {
+	if !s.cause.CompareAndSwap(nil, &err) {
 		s.mu.Unlock()
 		return
 	}
-	s.cause = fmt.Errorf("%w: %w", ErrReset, cause)
 	ends := s.ends
 	s.ends = nil
 	s.mu.Unlock()
 	for _, cancel := range ends {
-		cancel(s.cause)
+		cancel(err)
 	}
 }
 
@@ -59,8 +61,8 @@ func (s *State) end(cause error) {
 func (s *State) onEnd(cancel context.CancelCauseFunc) (forget func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cause != nil {
-		cancel(s.cause)
+	if err := s.err(); err != nil {
+		cancel(err)
 		return func() {}
 	}
 	if s.ends == nil {

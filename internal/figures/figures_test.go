@@ -157,6 +157,29 @@ func TestDocumentHasAPlace(t *testing.T) {
 	}
 }
 
+// The first rank is served first, whoever asked first.
+func TestLanesWaitForAllRanks(t *testing.T) {
+	l := &lanes{free: 1, ranks: 2}
+	got := make(chan int, 2)
+	ask := func(rank int) {
+		if err := l.take(context.Background(), rank, 1); err != nil {
+			t.Error(err)
+		}
+		got <- rank
+		l.give(1)
+	}
+	go ask(1)
+	for queued := 0; queued == 0; runtime.Gosched() {
+		l.mu.Lock()
+		queued = len(l.queue)
+		l.mu.Unlock()
+	}
+	go ask(0)
+	if first, second := <-got, <-got; first != 0 || second != 1 {
+		t.Errorf("served %d, then %d", first, second)
+	}
+}
+
 // Lanes go to those who wait in their order; a wide job is not passed by.
 func TestLanes(t *testing.T) {
 	l := &lanes{free: 2}

@@ -10,7 +10,10 @@ import (
 // the same rank in the order in which they asked. None is passed by because it
 // wants more than one.
 type lanes struct {
-	mu    sync.Mutex
+	ranks int // none gets a lane before so many ranks have asked, so that the first come first
+
+	mu    sync.Mutex // guards what follows
+	asked map[int]bool
 	free  int
 	queue []*waiter // by rank
 }
@@ -24,6 +27,10 @@ type waiter struct {
 func (l *lanes) take(ctx context.Context, rank, width int) error {
 	w := &waiter{rank, width, make(chan struct{})}
 	l.mu.Lock()
+	if l.asked == nil {
+		l.asked = map[int]bool{}
+	}
+	l.asked[rank] = true
 	at := slices.IndexFunc(l.queue, func(o *waiter) bool { return o.rank > rank })
 	if at < 0 {
 		at = len(l.queue)
@@ -59,7 +66,7 @@ func (l *lanes) give(width int) {
 
 // serve starts those at the head of the queue. The caller holds mu.
 func (l *lanes) serve() {
-	for len(l.queue) > 0 && l.queue[0].width <= l.free {
+	for len(l.asked) >= l.ranks && len(l.queue) > 0 && l.queue[0].width <= l.free {
 		w := l.queue[0]
 		l.queue = l.queue[1:]
 		l.free -= w.width

@@ -117,7 +117,7 @@ func run(ctx context.Context, o options) error {
 	close(done)
 	r := s.report()
 	s.screen.line("")
-	fmt.Printf("%s\n%s\n", r.text(s.ran), r.times())
+	fmt.Printf("\n%s\n%s\n", r.text(s.ran), r.times())
 	if err := r.write(s); err != nil {
 		return err
 	}
@@ -155,6 +155,8 @@ func newSuite(ctx context.Context, o options) (*suite, error) {
 		lanes:  &lanes{free: cores},
 		values: values{}, seconds: map[string]float64{}, sometimes: map[string]reached{}, binaries: map[string]*binary{},
 	}
+	s.steps = choose(o.only)
+	s.lanes = &lanes{free: cores, ranks: len(s.steps)}
 	s.screen = newScreen(os.Stdout, began, s.progress)
 	return s, err
 }

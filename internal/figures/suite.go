@@ -117,7 +117,9 @@ func (s *suite) play(ctx context.Context) {
 			s.failed = append(s.failed, st.name)
 			s.mu.Unlock()
 		}
-		s.screen.end(st.name, s.told(st.name), time.Since(began), err)
+		if ctx.Err() == nil {
+			s.screen.end(st.name, s.told(st.name), time.Since(began), err)
+		}
 		return nil
 	})
 	if ctx.Err() != nil || len(s.failed) > 0 || !s.ran("random") {

@@ -287,7 +287,7 @@ func (r *Request) finish(h *Host) {
 		return
 	}
 	if r.gated && !h.store.Durable(r.ticket) {
-		r.held = h.seams.Clock.Now()
+		r.held = true
 		if h.store.Follow(&r.follower, r.ticket, r.done) {
 			return
 		}

@@ -114,11 +114,19 @@ func TestReplacedAlarmDoesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
 		defer f.close()
-		var attempts []int
+		var mu sync.Mutex
+		var made []int
 		f.handleAlarm(func(_ *thing, _ context.Context, info object.AlarmInfo) error {
-			attempts = append(attempts, info.Attempt)
+			mu.Lock()
+			defer mu.Unlock()
+			made = append(made, info.Attempt)
 			return errors.New("no")
 		})
+		attempts := func() []int {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(made)
+		}
 		f.must("a", setAlarm(time.Second))
 		busy := make(chan struct{})
 		var wg sync.WaitGroup
@@ -132,12 +140,12 @@ func TestReplacedAlarmDoesNothing(t *testing.T) {
 		close(busy)
 		wg.Wait()
 		synctest.Wait()
-		if !slices.Equal(attempts, []int{1}) {
-			t.Errorf("A5: attempts at one instant: %v, want the first of the second alarm", attempts)
+		if got := attempts(); !slices.Equal(got, []int{1}) {
+			t.Errorf("A5: attempts at one instant: %v, want the first of the second alarm", got)
 		}
 		pass(3 * time.Second)
-		if !slices.Equal(attempts, []int{1, 2}) {
-			t.Errorf("A6: attempts after the first wait: %v", attempts)
+		if got := attempts(); !slices.Equal(got, []int{1, 2}) {
+			t.Errorf("A6: attempts after the first wait: %v", got)
 		}
 	})
 }

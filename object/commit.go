@@ -38,7 +38,8 @@ func (t *turn) commit(last bool) error {
 		a.endCommit()
 		return h.storageError(a.id, err)
 	}
-	h.metrics.commit.Observe(h.seams.Clock.Now().Sub(began).Seconds())
+	t.at = h.seams.Clock.Now()
+	h.metrics.commit.Observe(t.at.Sub(began).Seconds())
 	t.committed(ticket, row)
 	a.endCommit() // the next activation may begin: the scheduler knows of this commit
 	if h.store.Congested() {

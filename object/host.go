@@ -191,16 +191,17 @@ func (h *Host) outside(ctx context.Context, c *hosted, r *Request) error {
 
 // hold keeps the reply of a turn that has ended until it is durable.
 func (h *Host) hold(r *Request) error {
-	if r.held.IsZero() {
-		if h.store.Durable(r.ticket) {
-			return nil
-		}
-		r.held = h.seams.Clock.Now()
+	if !r.held && h.store.Durable(r.ticket) {
+		return nil
+	}
+	began := r.turn.at
+	if began.IsZero() { // it waits for what others have committed
+		began = h.seams.Clock.Now()
 	}
 	if err := h.store.WaitFollowed(&r.follower, r.ticket); err != nil {
 		return err
 	}
-	h.metrics.gate.Observe(h.seams.Clock.Now().Sub(r.held).Seconds())
+	h.metrics.gate.Observe(h.seams.Clock.Now().Sub(began).Seconds())
 	return nil
 }
 

@@ -75,7 +75,7 @@ type Request struct {
 
 	// Of a gated reply whose caller waits for done.
 	follower storage.Follower
-	held     time.Time // when the turn ended; zero: the reply was not held
+	held     bool
 
 	// left: the caller has gone while the handler ran, and must not look at what
 	// the turn sets.

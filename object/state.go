@@ -22,8 +22,18 @@ type State struct {
 	cause   atomic.Pointer[error] // why the activation ended; nil while it lives
 
 	mu   sync.Mutex
-	ends map[uint64]context.CancelCauseFunc // to call when it does
-	next uint64                             // key of the next of them
+	ends *ending // those to cancel when it does
+}
+
+// ending is something that is cancelled when an activation ends. The zero value
+// is not.
+type ending struct {
+	cancel context.CancelCauseFunc
+	life   *State
+
+	// Guarded by life.mu.
+	listed     bool
+	prev, next *ending
 }
 
 func newState(a *activation) *State {
@@ -48,34 +58,53 @@ func (s *State) end(cause error) {
 		s.mu.Unlock()
 		return
 	}
-	ends := s.ends
+	first := s.ends
+	for e := first; e != nil; e = e.next {
+		e.listed = false
+	}
 	s.ends = nil
 	s.mu.Unlock()
-	for _, cancel := range ends {
-		cancel(err)
+	for e := first; e != nil; e = e.next {
+		e.cancel(err)
 	}
 }
 
-// onEnd calls cancel when the activation ends, or now if it has. forget takes
-// it back.
-func (s *State) onEnd(cancel context.CancelCauseFunc) (forget func()) {
+// onEnd has cancel called when the activation ends, or now if it has.
+func (s *State) onEnd(e *ending, cancel context.CancelCauseFunc) {
+	e.life, e.cancel = s, cancel
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.err(); err != nil {
 		cancel(err)
-		return func() {}
+		return
 	}
-	if s.ends == nil {
-		s.ends = make(map[uint64]context.CancelCauseFunc)
+	e.listed, e.next = true, s.ends
+	if s.ends != nil {
+		s.ends.prev = e
 	}
-	key := s.next
-	s.next++
-	s.ends[key] = cancel
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.ends, key)
+	s.ends = e
+}
+
+// forget takes back onEnd.
+func (e *ending) forget() {
+	s := e.life
+	if s == nil {
+		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !e.listed { // the end has come
+		return
+	}
+	if e.prev == nil {
+		s.ends = e.next
+	} else {
+		e.prev.next = e.next
+	}
+	if e.next != nil {
+		e.next.prev = e.prev
+	}
+	e.listed = false
 }
 
 // turn returns the present turn if ctx belongs to it.

@@ -22,7 +22,8 @@ type turn struct {
 	life            *State
 	owns            bool // the task holds the turn; false while it is lent out
 	ended           bool
-	purged          bool // the object has ended with a commit of this turn
+	purged          bool      // the object has ended with a commit of this turn
+	at              time.Time // when its last commit was made; zero: it has made none
 
 	object storage.Object // as this turn will leave it
 	batch  *storage.Batch // nil until the first write
@@ -42,7 +43,7 @@ type turn struct {
 type joinedContext struct {
 	context.Context
 	cancel context.CancelCauseFunc
-	forget func() // that the activation knows of it
+	ending ending // that of the activation
 }
 
 // writes is what a turn has written beside the records in its batch. It is a
@@ -97,10 +98,10 @@ func (t *turn) Done() <-chan struct{} {
 	defer t.joining.Unlock()
 	j := t.joined.Load()
 	if j == nil {
-		j = &joinedContext{forget: func() {}}
+		j = &joinedContext{}
 		j.Context, j.cancel = context.WithCancelCause(t.Context)
 		if t.life != nil {
-			j.forget = t.life.onEnd(j.cancel)
+			t.life.onEnd(&j.ending, j.cancel)
 		}
 		t.joined.Store(j)
 	}
@@ -271,14 +272,18 @@ func (t *turn) end() {
 	}
 	t.iters = nil
 	if j := t.joined.Load(); j != nil {
-		j.forget()
+		j.ending.forget()
 		j.cancel(context.Canceled)
 	}
 	if t.purged && t.owns {
 		t.act.reset(errDeleted)
 	}
 	t.recycle()
-	t.act.used.Store(t.act.hosted.host.lru.now())
+	if t.at.IsZero() {
+		t.act.used.Store(t.act.hosted.host.lru.now())
+	} else {
+		t.act.used.Store(t.at.UnixNano())
+	}
 }
 
 // recycle gives the batch back.

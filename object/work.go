@@ -101,6 +101,8 @@ type work struct {
 	life *State
 	name string
 	fn   func(context.Context)
+
+	ending ending
 }
 
 // start has the work run, unless the commit that began it may be lost.
@@ -123,7 +125,8 @@ func (w *work) run() {
 	s, h := w.life, w.life.act.hosted.host
 	ctx, cancel := context.WithCancelCause(h.life.ctx)
 	defer cancel(context.Canceled)
-	defer s.onEnd(cancel)()
+	s.onEnd(&w.ending, cancel)
+	defer w.ending.forget()
 	if h.seams.Probe != nil {
 		h.seams.At("work/start", s.act.id.String())
 	}

@@ -174,21 +174,21 @@ func TestWorkOfAHandlerThatFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
 		defer f.close()
-		attempt, begun := 0, 0
+		var attempts, works atomic.Int64
 		f.handleAlarm(func(th *thing, ctx context.Context, _ object.AlarmInfo) error {
-			attempt++
-			if err := th.st.Go(ctx, "work", func(context.Context) { begun++ }); err != nil || attempt > 1 {
+			attempt := attempts.Add(1)
+			if err := th.st.Go(ctx, "work", func(context.Context) { works.Add(1) }); err != nil || attempt > 1 {
 				return err
 			}
 			return errors.New("no")
 		})
 		f.must("a", setAlarm(time.Second))
 		pass(2 * time.Second)
-		if attempt != 1 || begun != 0 {
+		if attempt, begun := attempts.Load(), works.Load(); attempt != 1 || begun != 0 {
 			t.Errorf("O6: after a failed attempt (%d) its work has begun %d times", attempt, begun)
 		}
 		pass(time.Minute)
-		if attempt != 2 || begun != 1 {
+		if attempt, begun := attempts.Load(), works.Load(); attempt != 2 || begun != 1 {
 			t.Errorf("O9: after %d attempts work has begun %d times, want once", attempt, begun)
 		}
 	})

@@ -16,10 +16,15 @@ func (goroutines) Wait(ctx context.Context, ready <-chan struct{}) error {
 		return nil
 	default:
 	}
+	ended := ctx.Done()
+	if ended == nil { // a receive costs less than a select
+		<-ready
+		return nil
+	}
 	select {
 	case <-ready:
 		return nil
-	case <-ctx.Done():
+	case <-ended:
 		return context.Cause(ctx)
 	}
 }

@@ -28,9 +28,10 @@ type activation struct {
 	gone    bool // evicted, deleted or stuck: no turn begins any more
 	writing bool // a commit is being applied
 
-	located  bool // owned: object has been read
-	rowKnown bool // owned: row has been read
-	empty    bool // owned: no key, mark or open execution is stored, for certain
+	located  bool   // owned: object has been read
+	rowKnown bool   // owned: row has been read
+	empty    bool   // owned: no key, mark or open execution is stored, for certain
+	reason   Reason // owned
 
 	queued int
 	head   *Request
@@ -52,8 +53,7 @@ type activation struct {
 	lru     lruLinks      // guarded by lru.mu
 
 	// owned
-	row     *alarm.Row // the stored alarm; nil: none
-	reason  Activation
+	row     *alarm.Row               // the stored alarm; nil: none
 	answers map[string]chan struct{} // closed when the call that runs under the key has ended
 }
 

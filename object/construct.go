@@ -9,7 +9,7 @@ import (
 )
 
 // Reason says why an activation began.
-type Reason int
+type Reason int8
 
 // The reasons of an activation (O5).
 const (
@@ -119,7 +119,7 @@ func (a *activation) locate() error {
 	store := a.hosted.host.store
 	if a.located {
 		if a.instance == nil && a.object.Number != 0 && a.object.Epoch == store.Epoch() {
-			a.reason = Activation{Reason: Evicted} // constructed again after a reset
+			a.reason = Evicted // constructed again after a reset
 		}
 		return nil
 	}
@@ -130,19 +130,19 @@ func (a *activation) locate() error {
 	a.object, a.located = o, true
 	raise(&a.last, a.hosted.host.departed.Load())
 	a.rowKnown, a.empty = o.Number == 0, o.Number == 0
-	switch previous := store.Previous(); {
+	switch {
 	case o.Number == 0:
-		a.reason = Activation{Reason: Fresh}
+		a.reason = Fresh
 	case o.Epoch == store.Epoch():
-		a.reason = Activation{Reason: Evicted}
+		a.reason = Evicted
 	default:
 		cut, err := a.cutOff()
 		if err != nil {
 			return err
 		}
-		a.reason = Activation{Reason: Restarted}
+		a.reason = Restarted
 		if cut {
-			a.reason = Activation{Crashed, previous.OpenedAt, int(previous.Crashes)}
+			a.reason = Crashed
 		}
 	}
 	return nil

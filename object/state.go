@@ -144,7 +144,14 @@ func (s *State) Now() time.Time { return s.act.hosted.host.seams.Clock.Now() }
 func (s *State) Storage() *Storage { return &s.storage }
 
 // Activation tells why this activation began.
-func (s *State) Activation() Activation { return s.act.reason }
+func (s *State) Activation() Activation {
+	a := Activation{Reason: s.act.reason}
+	if a.Reason == Crashed {
+		previous := s.act.hosted.host.store.Previous()
+		a.Opened, a.Crashes = previous.OpenedAt, int(previous.Crashes)
+	}
+	return a
+}
 
 // NextSequence returns a number that is greater than all that it has returned for
 // any object of the store, in this process and in earlier ones. A name made of it

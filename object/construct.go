@@ -90,7 +90,9 @@ func (a *activation) constructorFailed(t *turn, cause error) error {
 	if errors.Is(cause, ErrStorage) || errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrReset) {
 		return cause
 	}
-	a.hosted.failing.note(a.hosted, a.id.Name, cause)
+	if !errors.Is(cause, ErrNoSpace) { // there may be space at any moment
+		a.hosted.failing.note(a.hosted, a.id.Name, cause)
+	}
 	err := fmt.Errorf("%s: %w: %w", a.id, ErrConstructor, cause)
 	a.mu.Lock()
 	var rest []*Request

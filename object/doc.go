@@ -15,5 +15,5 @@
 // Define makes a class, Handle adds a method to it, Open starts a host with
 // classes, and Method.Call calls. A handler reaches its object's side of the
 // runtime through the State that its constructor was given. The promises are
-// numbered in docs/CONTRACT.md (O1 to O16, S1 to S9, A1 to A10).
+// numbered in docs/CONTRACT.md (O1 to O17, S1 to S9, A1 to A10).
 package object

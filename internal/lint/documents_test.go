@@ -14,7 +14,7 @@ import (
 
 // contract is how many promises each chapter of docs/CONTRACT.md has. A number,
 // once given, is never given to another promise and never left out.
-var contract = map[string]int{"O": 16, "S": 9, "A": 10, "J": 12, "C": 4, "D": 5, "W": 8, "R": 7}
+var contract = map[string]int{"O": 17, "S": 9, "A": 10, "J": 12, "C": 4, "D": 5, "W": 8, "R": 7}
 
 func TestContractNumbersAreWhole(t *testing.T) {
 	var want []string

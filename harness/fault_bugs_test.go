@@ -176,8 +176,15 @@ func (c *checked) FailNow()                  { panic(c) }
 // checkFails is what Check says of a property that does not hold.
 func checkFails(t *testing.T, property func(*harness.Sim, *rapid.T), opts ...harness.Option) string {
 	t.Helper()
-	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
-		t.Fatal(err)
+	for name, value := range map[string]string{
+		"rapid.nofailfile": "true",
+		"rapid.checks":     "5000", // it ends at the first that fails, long before
+	} {
+		was := flag.Lookup(name).Value.String()
+		if err := flag.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = flag.Set(name, was) }()
 	}
 	c := &checked{TB: t}
 	func() {

@@ -39,6 +39,7 @@ func (c *call) lose() { c.end(errUnknown) }
 // dies first, the error is Unknown, and the next process is ready when the
 // scenario goes on. Clients may call it.
 func (s *Sim) Call(object string, fn func(ctx context.Context) error) error {
+	s.m.Own()
 	for !s.alive() || s.up != nil {
 		if s.up == nil || !s.m.InTask() {
 			return ErrDown

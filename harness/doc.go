@@ -18,7 +18,9 @@
 //   - A scenario is run many times, each in a fresh world. All that it uses must
 //     be made in it, and it must do the same each time.
 //   - Time is virtual and tasks run one at a time. Code under test waits through
-//     its seams (State.Seams, State.Release), never on a bare channel.
+//     its seams (State.Seams, State.Release), never on a bare channel, and starts
+//     work with State.Go: a goroutine of its own that calls into the host is found
+//     in the first two runs, and named.
 //   - A call whose process dies before the reply is Unknown: it may have happened
 //     or not. Must takes that for an answer, Retry calls again.
 //   - A failure prints what broke and which promise that was, the points around the

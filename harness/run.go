@@ -39,18 +39,28 @@ type runner struct {
 	timeline timeline
 	running  plan
 
+	runs int // so far
+
 	random     chooser // instead of plans; nil: plans rule
 	passPanics bool    // the scenario's panics are its caller's
 }
+
+// carefulRuns is how many runs look at each call whether it comes from a goroutine
+// that the simulation does not know, which takes longer.
+const carefulRuns = 2
 
 // run runs the scenario once with the plan.
 func (r *runner) run(p plan) outcome {
 	r.running = p
 	r.timeline.reset()
-	s := newSim(r.cfg, p, &r.crew, &r.timeline)
+	s := newSim(r.cfg, p, &r.crew, &r.timeline, r.runs < carefulRuns)
 	s.random = r.random
 	defer s.close()
 	r.play(s)
+	r.runs++
+	if err := r.crew.Intruder(); err != nil && s.problem == nil {
+		s.fail("", "%v", err)
+	}
 	if s.problem == nil && s.next < len(p.crashes) {
 		s.fail("", "the run does not come to the crash of its plan at %s: either the code or the scenario has changed, or it does not do the same each time",
 			p.crashes[s.next].at)
@@ -100,7 +110,7 @@ func (r *runner) guard(f func()) error {
 				err = nil
 			}
 		}()
-		f()
+		r.crew.Lead(f)
 		r.crew.Close()
 		err = nil
 	}()

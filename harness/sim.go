@@ -76,12 +76,12 @@ type final struct {
 	ok   func() error
 }
 
-func newSim(cfg *Config, p plan, crew *machine.Crew, line *timeline) *Sim {
+func newSim(cfg *Config, p plan, crew *machine.Crew, line *timeline, careful bool) *Sim {
 	s := &Sim{cfg: cfg, plan: p, disk: cfg.newDisk(), timeline: line, calls: make(map[*call]struct{}), sometimes: make(map[string]bool)}
 	s.shadow = newShadow(cfg)
 	s.world = &World{s: s}
 	s.m = machine.New(machine.Config{
-		Seed: p.seed, Crew: crew, OnPoint: s.onPoint, OnDeath: s.onDeath, OnTimer: s.onTimer, OnFault: s.onFault,
+		Seed: p.seed, Crew: crew, Careful: careful, OnPoint: s.onPoint, OnDeath: s.onDeath, OnTimer: s.onTimer, OnFault: s.onFault,
 	})
 	return s
 }
@@ -225,7 +225,10 @@ func (s *Sim) Sleep(d time.Duration) {
 
 // Go starts a client: a task outside of the process, which survives its crashes
 // and may call Invoke, Retry, Sleep and Must.
-func (s *Sim) Go(name string, fn func()) { s.m.Spawn(name, fn) }
+func (s *Sim) Go(name string, fn func()) {
+	s.m.Own()
+	s.m.Spawn(name, fn)
+}
 
 // wait parks the running task until ready is closed.
 func (s *Sim) wait(ready <-chan struct{}) {
@@ -237,6 +240,7 @@ func (s *Sim) wait(ready <-chan struct{}) {
 }
 
 func (s *Sim) onDriver(method string) {
+	s.m.Own()
 	if s.m.InTask() {
 		s.Fatalf("%s is for the scenario itself: a handler or client may use Sleep", method)
 	}

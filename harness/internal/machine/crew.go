@@ -20,6 +20,10 @@ type Crew struct {
 	running atomic.Pointer[string]
 	beat    atomic.Uint64
 	stuck   atomic.Bool // Watch has given up: nothing more is to run
+
+	led      atomic.Bool           // Lead has been called
+	met      atomic.Bool           // an intruder has been found: others are looked for
+	intruder atomic.Pointer[error] // what is known of it, until it is told
 }
 
 // coroutine runs one task after another, so that tasks are cheap.
@@ -90,9 +94,12 @@ func (c *Crew) Watch(limit time.Duration, done <-chan struct{}) error {
 			continue
 		}
 		c.stuck.Store(true)
+		if err := c.Intruder(); err != nil {
+			return err // most likely the task waits for what that goroutine was to do
+		}
 		return fmt.Errorf("simulation: task %q has not yielded for %v of real time: it waits where the simulation cannot see it, or never ends.\n"+
 			"Remedy: wait through seams (Executor.Wait, Seams.Sleep, State.Release) instead of a bare channel, <-ctx.Done(), time.Sleep or a mutex held across a wait.\n\n%s",
-			*name, limit, standing(stuckStack()))
+			*name, limit, standing(stuckStack(), isRuntime))
 	}
 }
 
@@ -110,12 +117,12 @@ func stuckStack() string {
 }
 
 // standing puts before a stack where in the code under test it stands, and why.
-func standing(stack string) string {
+func standing(stack string, isOther func(call string) bool) string {
 	lines := strings.Split(stack, "\n")
 	_, why, _ := strings.Cut(lines[0], "[")
 	why, _, _ = strings.Cut(why, "]")
 	for i := 1; i+1 < len(lines); i += 2 {
-		if !isRuntime(lines[i]) {
+		if !isOther(lines[i]) {
 			at, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
 			return fmt.Sprintf("It stands at %s (%s).\n\n%s", at, why, stack)
 		}

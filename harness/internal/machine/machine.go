@@ -31,6 +31,9 @@ type Config struct {
 	OnDeath func(p *Process)
 	// OnTimer is asked by how much a timer of a process that is due is late.
 	OnTimer func(p *Process) time.Duration
+	// Careful looks at each call into the machine whether it comes from a task or
+	// the driver, and fails if it does not. It takes the crew's Lead.
+	Careful bool
 	// OnFault decides whether a fault that the code under test offers strikes.
 	OnFault func(p *Process, at seam.Point) bool
 }
@@ -94,7 +97,7 @@ func (m *Machine) Drive(limit time.Time, done func() bool) Outcome {
 		case m.cfg.Crew.stuck.Load():
 			m.fail(errStuck)
 			return Failed
-		case m.failure != nil:
+		case m.intruded():
 			return Failed
 		case done != nil && done():
 			return Done
@@ -169,6 +172,14 @@ func (m *Machine) sleep(limit time.Time) bool {
 		m.now, m.steps = next, 0
 	}
 	return true
+}
+
+// intruded reports whether the machine has failed, by an intruder too.
+func (m *Machine) intruded() bool {
+	if m.cfg.Crew.intruder.Load() != nil {
+		m.fail(m.cfg.Crew.Intruder())
+	}
+	return m.failure != nil
 }
 
 func (m *Machine) fail(err error) {

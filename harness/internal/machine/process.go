@@ -67,9 +67,11 @@ func (p *Process) die() {
 // Live panics with seam.Killed if the process is dead. Whatever survives a
 // process asks it first.
 func (p *Process) Live() {
+	p.m.Own()
 	if !p.dead {
 		return
 	}
+	p.m.cfg.Crew.own()
 	if t := p.m.current; t != nil && t.proc == p {
 		if t.calls++; t.calls > maxCallsWhenDead {
 			p.m.fail(fmt.Errorf("task %q goes on after its process died: code that recovers panics must pass seam.Killed on unchanged", t.name))

@@ -30,6 +30,7 @@ func (m *Machine) AfterFunc(d time.Duration, f func()) { m.after(nil, d, f) }
 
 // Stop implements seam.Timer.
 func (t *timer) Stop() bool {
+	t.m.Own()
 	if t.index < 0 {
 		return false
 	}

@@ -1,0 +1,123 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/measure"
+	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// cost is one operation and the most that each of it may cost. These figures do
+// not depend on the speed of the machine. Limits stand a tenth above what is
+// measured; one that is passed is a loss to look at, and one that is far away is
+// to be lowered.
+type cost struct {
+	name string
+	most measure.Costs
+	run  func(t *testing.T) (measure.Costs, error)
+}
+
+var costs = []cost{
+	{"a call that reads memory", measure.Costs{"allocs": 1.1, "bytes": 500, "commits": 0, "log bytes": 0}, func(t *testing.T) (measure.Costs, error) {
+		c := counters(t)
+		return per(c.Meters(), 1, 20_000, c.Read)
+	}},
+	{"a durable increment, 64 callers", measure.Costs{"allocs": 1.3, "bytes": 560, "commits": 1.01, "log bytes": 62}, func(t *testing.T) (measure.Costs, error) {
+		c := counters(t)
+		return per(c.Meters(), 64, 20_000, c.Increment)
+	}},
+	{"an alarm that is due, of 10,000", measure.Costs{"allocs": 5.8, "bytes": 1250, "commits": 1.02, "log bytes": 145}, func(t *testing.T) (measure.Costs, error) {
+		a, err := workload.OpenAlarms(t.TempDir(), object.Options{})
+		if err != nil {
+			return nil, err
+		}
+		closing(t, a.Close)
+		_, _, costs, err := a.Drain(context.Background(), 10_000)
+		return costs, err
+	}},
+	{"a task of a pool, enqueue to done", measure.Costs{"allocs": 44, "bytes": 4700, "commits": 1.15, "log bytes": 430}, func(t *testing.T) (measure.Costs, error) {
+		p, err := workload.OpenPool(t.TempDir(), -1)
+		if err != nil {
+			return nil, err
+		}
+		closing(t, p.Close)
+		const n = 20_000
+		m := measure.Start(p.Meters())
+		err = p.Run(context.Background(), n, nil)
+		return m.PerOp(n), err
+	}},
+	{"an event with an id for a debounce", measure.Costs{"allocs": 21.5, "bytes": 1550, "commits": 1.01, "log bytes": 286}, func(t *testing.T) (measure.Costs, error) {
+		d, err := workload.OpenDebounce(t.TempDir(), 1000)
+		if err != nil {
+			return nil, err
+		}
+		closing(t, d.Close)
+		return per(d.Meters(), 64, 20_000, d.Add)
+	}},
+	{"a run of a continuous job", measure.Costs{"allocs": 86, "bytes": 7900, "commits": 1.1, "log bytes": 1560}, func(t *testing.T) (measure.Costs, error) {
+		r, err := workload.OpenRuns(t.Context(), t.TempDir())
+		if err != nil {
+			return nil, err
+		}
+		closing(t, r.Close)
+		const n = 2000
+		m := measure.Start(r.Meters())
+		err = r.Times(context.Background(), n)
+		return m.PerOp(n), err
+	}},
+}
+
+// What an operation costs in memory, commits and bytes of the log stays within
+// its limits.
+func TestCosts(t *testing.T) {
+	for _, c := range costs {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := c.run(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			line := ""
+			for _, name := range slices.Sorted(maps.Keys(c.most)) {
+				line += fmt.Sprintf("%s %.2f of %.2f  ", name, got[name], c.most[name])
+				if got[name] > c.most[name] {
+					t.Errorf("costs %.3f %s, at most %.3f are allowed", got[name], name, c.most[name])
+				}
+			}
+			t.Log(line)
+		})
+	}
+}
+
+func counters(t *testing.T) *workload.Counters {
+	t.Helper()
+	c, err := workload.OpenCounters(t.TempDir(), 100, object.Options{MaxLive: 200_000, IdleAfter: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closing(t, c.Close)
+	if err := c.Wake(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func closing(t *testing.T, close func() error) {
+	t.Cleanup(func() {
+		if err := close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// per is what each of n calls of op costs.
+func per(meters measure.Meters, callers, n int, op func(i int) error) (measure.Costs, error) {
+	m := measure.Start(meters)
+	err := measure.Each(context.Background(), callers, n, op)
+	return m.PerOp(int64(n)), err
+}

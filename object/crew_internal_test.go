@@ -49,17 +49,15 @@ func TestCrewHasASpareWhileRunnersWait(t *testing.T) {
 	e := &calledTasks{}
 	c := &crew{executor: e}
 	depth := 0
-	var nested func()
-	nested = func() { // as if each runner waited until the next had run
-		if depth++; depth < 50 {
-			if len(e.tasks) != 1 {
-				t.Fatalf("with %d runners at work %d tasks are on their way, want 1", depth, len(e.tasks))
-			}
-			e.runNext()
-		}
-	}
 	for range 50 {
-		c.add(runFunc(nested))
+		c.add(runFunc(func() { // as if each runner waited until the next had run
+			if depth++; depth < 50 {
+				if len(e.tasks) != 1 {
+					t.Fatalf("with %d runners at work %d tasks are on their way, want 1", depth, len(e.tasks))
+				}
+				e.runNext()
+			}
+		}))
 	}
 	e.runNext()
 	if depth != 50 {

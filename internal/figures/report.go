@@ -17,7 +17,6 @@ type report struct {
 	seed    uint64
 	seconds float64
 	soak    bool
-	only    bool // some steps were left out
 	values  values
 	steps   []stepTime
 }

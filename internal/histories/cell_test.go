@@ -32,15 +32,6 @@ var kindNames = [kinds]string{
 	"read", "read stored", "add", "add once", "set if", "append", "roll back", "fail", "panic", "keep and fail", "purge", "delete",
 }
 
-// writes says whether a call of this kind changes what is stored.
-func (k kind) writes() bool {
-	switch k {
-	case read, readStored, rollback, fail, crashHandler:
-		return false
-	}
-	return true
-}
-
 // command is the argument of a call.
 type command struct {
 	kind        kind

@@ -14,15 +14,14 @@ import (
 
 // process is one life of the host of a history.
 type process struct {
-	host    *object.Host
-	disk    disk
-	engine  *engine
-	plan    plan
-	cut     chan struct{} // closed when the planned moment has come
-	cutOnce sync.Once
-	dead    atomic.Bool // what is answered from now on was never told to anybody
-	leaves  disk        // what the crash leaves
-	lost    error       // why it leaves nothing
+	host   *object.Host
+	disk   disk
+	engine *engine
+	plan   plan
+	cut    chan struct{} // closed when the planned moment has come
+	dead   atomic.Bool   // what is answered from now on was never told to anybody
+	leaves disk          // what the crash leaves
+	lost   error         // why it leaves nothing
 
 	// Set once the process has ended, before next is closed.
 	died int64 // no call had an effect on the disk after this

@@ -97,6 +97,10 @@ func (p Plan) longest(kind faultKind) time.Duration {
 	return 0
 }
 
+// endsProcess reports whether the process ends with such a fault, so that commits
+// may be lost.
+func (k faultKind) endsProcess() bool { return k == failCommit || k == zombie }
+
 // fault is a fault at a place.
 type fault struct {
 	kind faultKind
@@ -234,7 +238,7 @@ func (f fault) String() string {
 	if f.by != 0 {
 		text += ",by=" + f.by.String()
 	}
-	if f.kind == failCommit || f.kind == zombie {
+	if f.kind.endsProcess() {
 		text += ",keep=" + keepText(f.keep)
 	}
 	return text

@@ -143,10 +143,10 @@ func parseFault(kind faultKind, text string) (f fault, err error) {
 		return f, err
 	}
 	for _, part := range parts[1:] {
-		switch name, value, _ := strings.Cut(part, "="); name {
-		case "by":
+		switch name, value, _ := strings.Cut(part, "="); {
+		case name == "by":
 			f.by, err = time.ParseDuration(value)
-		case "keep":
+		case name == "keep" && kind.endsProcess():
 			f.keep, err = parseKeep(value)
 		default:
 			err = fmt.Errorf("unknown part %q", part)
@@ -162,7 +162,11 @@ func parseKeep(text string) (int, error) {
 	if text == "all" {
 		return keepAll, nil
 	}
-	return strconv.Atoi(text)
+	n, err := strconv.Atoi(text)
+	if err == nil && n < 0 {
+		err = fmt.Errorf("keep=%d is negative: it is how many commits survive, or all", n)
+	}
+	return n, err
 }
 
 func parseCrash(text string) (c crash, err error) {

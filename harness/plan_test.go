@@ -44,7 +44,8 @@ func TestPlanTextRoundTrip(t *testing.T) {
 
 func TestBadPlans(t *testing.T) {
 	for _, text := range []string{"", "v2:seed=1", "v1:seed=x", "v1:crash=a,keep=x", "v1:crash=%zz,keep=1", "v1:crash=%4,keep=1", "v1:sneeze=1",
-		"v1:slow=a,by=x", "v1:slow=a,for=1s", "v1:zombie=%4", "v1:failcommit=a,keep=x"} {
+		"v1:slow=a,by=x", "v1:slow=a,for=1s", "v1:zombie=%4", "v1:failcommit=a,keep=x", "v1:crash=a,keep=-1",
+		"v1:zombie=a,keep=-1", "v1:slow=a,keep=1"} {
 		if p, err := parsePlan(text); err == nil {
 			t.Errorf("%q is taken for %+v", text, p)
 		}

@@ -154,7 +154,7 @@ func (c *seeded) fault(kind faultKind) (fault, bool) {
 	if kind == zombie {
 		f.by = zombieLate * time.Duration(c.dice.Uint64()&1)
 	}
-	if kind == zombie || kind == failCommit {
+	if kind.endsProcess() {
 		f.keep = int(c.dice.Uint64() % (drawnKeeps + 1))
 	}
 	return f, true

@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -185,4 +187,54 @@ func FuzzShorten(f *testing.F) {
 			t.Fatalf("%d bytes become %d", len(text), len(got))
 		}
 	})
+}
+
+// Metadata is read or refused. What was read can be stored again and is then the
+// same, also as the runtime goes on from it: no execution in it that is not open,
+// and nothing to mend a second time.
+func FuzzMeta(f *testing.F) {
+	stored, err := json.Marshal(Meta{
+		Type: "continuous", ID: "a", Status: Executing, CreatedAt: noon, UpdatedAt: noon, ExecutingAt: noon, ExecutionID: "t",
+		RunCount: 3, Run: Run{Number: 4, Attempt: 1, FirstAt: noon},
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(stored)
+	f.Add([]byte(`{"status":"executing"}`))
+	f.Add([]byte(`{"status":"initializing","runCount":18446744073709551615}`))
+	f.Add([]byte(`{"status":"bogus","attempt":-1,"nextAt":"0001-01-01T00:00:00Z"}`))
+	f.Add([]byte(`{"updatedAt":"9999-12-31T23:59:59.999999999-23:59","status":"executing"}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var m Meta
+		if json.Unmarshal(b, &m) != nil {
+			return
+		}
+		for _, open := range []int{0, 1} {
+			went := m.normal(open)
+			if went.Status == Initializing || open == 0 && (went.Status == Executing || m.Status == Executing && (went.ExecutionID != "" || !went.ExecutingAt.IsZero())) {
+				t.Fatalf("%s goes on as %+v with %d open", b, went, open)
+			}
+			if m.Status == Executing && open == 0 && went.nextRun(noon) != went.Run {
+				t.Fatalf("%s loses its run: next is %+v", b, went.nextRun(noon))
+			}
+			once := encoded(t, went)
+			var again Meta
+			if err := json.Unmarshal(once, &again); err != nil {
+				t.Fatalf("%s cannot be read: %v", once, err)
+			}
+			if twice := encoded(t, again.normal(open)); !bytes.Equal(once, twice) {
+				t.Fatalf("%s is stored as %s, then as %s", b, once, twice)
+			}
+		}
+	})
+}
+
+func encoded(t *testing.T, m Meta) []byte {
+	t.Helper()
+	b, err := json.Marshal(m)
+	if err != nil {
+		t.Fatalf("%+v cannot be stored: %v", m, err)
+	}
+	return b
 }

@@ -31,7 +31,7 @@ func ExampleRetry_Validate() {
 	fmt.Println(alarm.Retry{Factor: 0.5}.Validate())
 	// Output:
 	// <nil>
-	// alarm: retry: factor is less than 1
+	// alarm: retry: Factor must be at least 1: 0.5
 }
 
 func ExampleDecodeRow() {

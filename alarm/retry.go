@@ -1,7 +1,7 @@
 package alarm
 
 import (
-	"errors"
+	"fmt"
 	"math"
 	"time"
 )
@@ -33,15 +33,15 @@ const maxWait = time.Duration(math.MaxInt64 / 4)
 func (r Retry) Validate() error {
 	switch {
 	case r.Base < 0 || r.Base > maxWait:
-		return errors.New("alarm: retry: base is negative or too long")
+		return fmt.Errorf("alarm: retry: Base must be from 0 to %v: %v", maxWait, r.Base)
 	case r.Factor != 0 && !(r.Factor >= 1):
-		return errors.New("alarm: retry: factor is less than 1")
+		return fmt.Errorf("alarm: retry: Factor must be at least 1: %v", r.Factor)
 	case r.Cap < 0 || r.Cap > maxWait:
-		return errors.New("alarm: retry: cap is negative or too long")
+		return fmt.Errorf("alarm: retry: Cap must be from 0 to %v: %v", maxWait, r.Cap)
 	case r.Cap != 0 && r.Cap < r.withDefaults().Base:
-		return errors.New("alarm: retry: cap is less than base")
+		return fmt.Errorf("alarm: retry: Cap %v is less than Base %v", r.Cap, r.withDefaults().Base)
 	case math.IsNaN(r.Jitter) || r.Jitter > 1:
-		return errors.New("alarm: retry: jitter is not between 0 and 1")
+		return fmt.Errorf("alarm: retry: Jitter must not be more than 1: %v", r.Jitter)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -65,21 +66,25 @@ func (o Options) WithDefaults() Options {
 
 // Validate reports the first mistake in o, as an ErrInvalid.
 func (o Options) Validate() error {
-	for _, f := range []struct {
-		name  string
-		value time.Duration
-	}{
-		{"Timeout", o.Timeout}, {"Lease", o.Lease}, {"Heartbeat", o.Heartbeat},
-		{"StaleThreshold", o.StaleThreshold}, {"RecoveryDelay", o.RecoveryDelay}, {"MergeEnds", time.Duration(o.MergeEnds)},
-	} {
-		if f.value < 0 {
-			return fmt.Errorf("%w: %s is negative", ErrInvalid, f.name)
-		}
+	err := cmp.Or(
+		notNegative("Timeout", o.Timeout), notNegative("Lease", o.Lease), notNegative("Heartbeat", o.Heartbeat),
+		notNegative("StaleThreshold", o.StaleThreshold), notNegative("RecoveryDelay", o.RecoveryDelay), notNegative("MergeEnds", o.MergeEnds),
+	)
+	if err != nil {
+		return err
 	}
 	if d := o.WithDefaults(); d.Heartbeat >= d.Lease {
 		return fmt.Errorf("%w: Heartbeat %s is not less than Lease %s", ErrInvalid, d.Heartbeat, d.Lease)
 	}
 	return o.Retry.Validate()
+}
+
+// notNegative is an ErrInvalid that names an option which is less than zero.
+func notNegative[T int | time.Duration](name string, v T) error {
+	if v < 0 {
+		return fmt.Errorf("%w: %s must not be negative: %v", ErrInvalid, name, v)
+	}
+	return nil
 }
 
 // maxAlarmCrashes is the default of a job's class. It is higher than that of

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -29,13 +30,9 @@ type Retry struct {
 
 // Validate reports the first mistake in r, as an ErrInvalid.
 func (r Retry) Validate() error {
-	switch {
-	case r.MaxAttempts < 0:
-		return fmt.Errorf("%w: retry: MaxAttempts is negative", ErrInvalid)
-	case r.MaxElapsed < 0:
-		return fmt.Errorf("%w: retry: MaxElapsed is negative", ErrInvalid)
-	}
-	return r.Backoff.Validate()
+	return cmp.Or(
+		notNegative("Retry.MaxAttempts", r.MaxAttempts), notNegative("Retry.MaxElapsed", r.MaxElapsed), r.Backoff.Validate(),
+	)
 }
 
 // Reason says why a run was given up.
@@ -111,11 +108,11 @@ func (b Backoff) WithJitter(share float64) Backoff {
 func (b Backoff) Validate() error {
 	switch {
 	case b.base < 0:
-		return fmt.Errorf("%w: backoff: negative wait", ErrInvalid)
+		return fmt.Errorf("%w: backoff: the first wait must not be negative: %s", ErrInvalid, b.base)
 	case b.limit < b.base:
 		return fmt.Errorf("%w: backoff: limit %s is below the first wait %s", ErrInvalid, b.limit, b.base)
 	case !(b.jitter >= 0 && b.jitter <= 1):
-		return fmt.Errorf("%w: backoff: jitter must be from 0 to 1", ErrInvalid)
+		return fmt.Errorf("%w: backoff: jitter must be from 0 to 1: %v", ErrInvalid, b.jitter)
 	}
 	return nil
 }

@@ -146,7 +146,7 @@ func (a *activation) admit(r *Request) error {
 		return nil
 	}
 	o := &a.hosted.options
-	r.queuedAt = a.hosted.host.seams.Clock.Now()
+	r.queuedAt = a.hosted.host.seams.Steady()
 	a.sift(o.MailboxLimit)
 	if a.queued >= o.MailboxLimit {
 		a.hosted.counts.overloaded.Add(1)

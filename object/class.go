@@ -1,6 +1,7 @@
 package object
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -55,13 +56,19 @@ func (o ClassOptions) withDefaults(h *Options) ClassOptions {
 }
 
 func (o ClassOptions) validate() error {
-	switch {
-	case o.IdleAfter < 0, o.MailboxAge < 0, o.BlockLimit < 0:
-		return fmt.Errorf("durations must not be negative")
-	case o.MailboxLimit < 0, o.MaxAlarmCrashes < 0:
-		return fmt.Errorf("limits must not be negative")
+	return cmp.Or(
+		notNegative("IdleAfter", o.IdleAfter), notNegative("MailboxAge", o.MailboxAge), notNegative("BlockLimit", o.BlockLimit),
+		notNegative("MailboxLimit", o.MailboxLimit), notNegative("MaxAlarmCrashes", o.MaxAlarmCrashes),
+		o.AlarmRetry.Validate(),
+	)
+}
+
+// notNegative is an error that names an option which is less than zero.
+func notNegative[T int | time.Duration](name string, v T) error {
+	if v < 0 {
+		return fmt.Errorf("%s must not be negative: %v", name, v)
 	}
-	return o.AlarmRetry.Validate()
+	return nil
 }
 
 // Definition is what a host is opened with: a *Class, or a type that embeds one.

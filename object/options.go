@@ -1,6 +1,7 @@
 package object
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -64,14 +65,16 @@ func (o Options) withDefaults() (Options, error) {
 }
 
 func (o Options) validate() error {
+	negative := cmp.Or(
+		notNegative("IdleAfter", o.IdleAfter), notNegative("EventRetention", o.EventRetention), notNegative("MaxLive", o.MaxLive),
+		notNegative("AlarmsInFlight", o.AlarmsInFlight), notNegative("RecoveryConcurrency", o.RecoveryConcurrency),
+		notNegative("MaxKeyBytes", o.MaxKeyBytes), notNegative("MaxValueBytes", o.MaxValueBytes), notNegative("MaxBatchBytes", o.MaxBatchBytes),
+	)
 	switch {
 	case o.Storage.Dir == "" && o.Storage.Engine == nil:
 		return errors.New("object: Options.Dir is empty: name a directory for the store")
-	case o.IdleAfter < 0, o.EventRetention < 0:
-		return errors.New("object: Options: durations must not be negative")
-	case o.MaxLive < 0, o.AlarmsInFlight < 0, o.RecoveryConcurrency < 0,
-		o.MaxKeyBytes < 0, o.MaxValueBytes < 0, o.MaxBatchBytes < 0:
-		return errors.New("object: Options: limits must not be negative")
+	case negative != nil:
+		return fmt.Errorf("object: Options.%w", negative)
 	case o.MaxBatchBytes > 32<<20:
 		return fmt.Errorf("object: Options.MaxBatchBytes is %d: the greatest is 32 MiB", o.MaxBatchBytes)
 	}

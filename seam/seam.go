@@ -26,6 +26,14 @@ type Clock interface {
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
+// Steady is a Clock whose times say nothing of how long ago they were, because its
+// wall clock jumps and they have no monotonic part, as those of package time have.
+type Steady interface {
+	Clock
+	// Steady is a time that never jumps: only differences of it mean anything.
+	Steady() time.Time
+}
+
 // Timer is a function that a Clock has yet to run.
 type Timer interface {
 	// Stop keeps the function from running and reports whether it did. After
@@ -110,6 +118,15 @@ func (s *Seams) At(name, object string) {
 func (s *Seams) Fault(name, object string) bool {
 	f, ok := s.Probe.(Faulty)
 	return ok && f.Fault(Point{Name: name, Object: object})
+}
+
+// Steady returns a time for measuring how long something takes: the difference of
+// two of them is not changed by a jump of the wall clock between.
+func (s *Seams) Steady() time.Time {
+	if c, ok := s.Clock.(Steady); ok {
+		return c.Steady()
+	}
+	return s.Clock.Now()
 }
 
 // Sleep waits until d has passed on the clock or ctx ends, and then returns

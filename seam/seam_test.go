@@ -67,3 +67,10 @@ func ExampleUint64n() {
 	fmt.Println(seam.Uint64n(s.Rand, 6) < 6)
 	// Output: true
 }
+
+func ExampleSeams_Steady() {
+	s := seam.Seams{}.WithDefaults()
+	began := s.Steady()
+	fmt.Println(s.Steady().Sub(began) >= 0)
+	// Output: true
+}

@@ -126,10 +126,14 @@ func (c Config[E, S]) mistake() string {
 		return "Window must be positive in mode Window"
 	case c.Mode == Window && (c.Quiet != 0 || c.MaxWait != 0):
 		return "Quiet and MaxWait are for mode Trailing"
-	case c.MaxWait < 0, c.Dedup < 0:
-		return "MaxWait and Dedup must not be negative"
-	case c.MaxEvents < 0, c.MaxPending < 0:
-		return "MaxEvents and MaxPending must not be negative"
+	case c.MaxWait < 0:
+		return fmt.Sprintf("MaxWait must not be negative: %v", c.MaxWait)
+	case c.Dedup < 0:
+		return fmt.Sprintf("Dedup must not be negative: %v", c.Dedup)
+	case c.MaxEvents < 0:
+		return fmt.Sprintf("MaxEvents must not be negative: %d", c.MaxEvents)
+	case c.MaxPending < 0:
+		return fmt.Sprintf("MaxPending must not be negative: %d", c.MaxPending)
 	case c.MaxPending != 0 && c.MaxEvents > c.MaxPending, c.MaxPending == 0 && c.MaxEvents > defaultMaxPending:
 		return "MaxEvents is greater than MaxPending"
 	case c.OnExhausted > Drop:

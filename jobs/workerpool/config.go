@@ -109,8 +109,10 @@ func (c *Config[In, Out]) validate() error {
 		return fmt.Errorf("%w: Partitions must be from 1 to %d", jobs.ErrInvalid, maxPartitions)
 	case c.Concurrency < c.Partitions:
 		return fmt.Errorf("%w: Concurrency %d is less than Partitions %d", jobs.ErrInvalid, c.Concurrency, c.Partitions)
-	case c.PerKey < 0, c.MaxQueued < 0:
-		return fmt.Errorf("%w: PerKey and MaxQueued must not be negative", jobs.ErrInvalid)
+	case c.PerKey < 0:
+		return fmt.Errorf("%w: PerKey must not be negative: %d", jobs.ErrInvalid, c.PerKey)
+	case c.MaxQueued < 0:
+		return fmt.Errorf("%w: MaxQueued must not be negative: %d", jobs.ErrInvalid, c.MaxQueued)
 	case len(c.Queues) > maxQueues:
 		return fmt.Errorf("%w: more than %d queues", jobs.ErrInvalid, maxQueues)
 	}

@@ -63,8 +63,10 @@ func (o *options) validate() error {
 		return fmt.Errorf("workerpool: %w: a key is longer than %d bytes", jobs.ErrInvalid, maxKeyBytes)
 	case o.Priority < -maxPriority || o.Priority > maxPriority:
 		return fmt.Errorf("workerpool: %w: priority %d is not from %d to %d", jobs.ErrInvalid, o.Priority, -maxPriority, maxPriority)
-	case o.Delay < 0 || o.OnceFor < 0:
-		return fmt.Errorf("workerpool: %w: a duration is negative", jobs.ErrInvalid)
+	case o.Delay < 0:
+		return fmt.Errorf("workerpool: %w: the delay must not be negative: %v", jobs.ErrInvalid, o.Delay)
+	case o.OnceFor < 0:
+		return fmt.Errorf("workerpool: %w: the time of an idempotency key must not be negative: %v", jobs.ErrInvalid, o.OnceFor)
 	case !o.At.IsZero() && alarm.Nanos(o.At) <= 0:
 		return fmt.Errorf("workerpool: %w: time %v is not after 1970", jobs.ErrInvalid, o.At)
 	}

@@ -23,7 +23,7 @@ type Process struct {
 }
 
 var (
-	_ seam.Clock    = (*Process)(nil)
+	_ seam.Steady   = (*Process)(nil)
 	_ seam.Executor = (*Process)(nil)
 	_ seam.Faulty   = (*Process)(nil)
 )
@@ -163,6 +163,12 @@ func (p *Process) Uint64() uint64 {
 func (p *Process) Now() time.Time {
 	p.Live()
 	return p.m.now.Add(p.m.skew)
+}
+
+// Steady implements seam.Steady.
+func (p *Process) Steady() time.Time {
+	p.Live()
+	return p.m.now
 }
 
 // AfterFunc implements seam.Clock.

@@ -62,13 +62,15 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 mkdir -p "$TMP/bin"
-(cd "$HERE" && go build -o "$TMP/bin/table" ./table)
+(cd "$HERE" && go build -o "$TMP/bin/" ./table ./disk)
 printf '' >"$FIGURES"
 declare -A failed=()
 
 # measured runs a system once. What it says goes to a log, shown if it fails.
 measured() {
   rm -f "$TMP/reason"
+  # shellcheck disable=SC2086 # LOAD is one flag a word
+  "$TMP/bin/disk" -dir "$TMP" -figures "$FIGURES" -system "before $1" -durability each -over direct $LOAD
   timeout -k 30 "$most" bash "$HERE/$1/run.sh" >"$TMP/$1.out" 2>&1 &
   child=$!
   local code=0
@@ -100,3 +102,4 @@ echo
 [ ! -s "$TMP/versions" ] || sort -u "$TMP/versions" | sed 's/^/version: /'
 for system in "${!failed[@]}"; do echo "not measured, or not wholly: $system: ${failed[$system]}"; done
 echo "written: $json"
+[ -z "${failed[holdfast]:-}" ] # without ours nothing was compared

@@ -36,6 +36,9 @@ func run(figures, ours, out string) error {
 	if err := show(os.Stdout, rows, ours); err != nil {
 		return err
 	}
+	if warning := unsteady(rows); warning != "" {
+		fmt.Printf("\n%s\n", warning)
+	}
 	text, err := json.MarshalIndent(rows, "", "  ")
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ type row struct {
 	Max    float64 `json:"max"`
 	Rounds int     `json:"rounds"`
 
-	less bool // less is better
+	of figure.Workload
 }
 
 // sum makes rows of the figures: by workload, by n, and in the order in which the
@@ -50,7 +50,7 @@ func sum(all []figure.Figure) (rows []row) {
 			})
 			v := measure.Of(values)
 			rows = append(rows, row{
-				What: fmt.Sprintf(w.What, thousands(float64(first.N))), System: first.System, Unit: w.Unit, less: w.Less,
+				What: fmt.Sprintf(w.What, thousands(float64(first.N))), System: first.System, Unit: w.Unit, of: w,
 				Value: v.Median, Min: v.Min, Max: v.Max, Rounds: len(values),
 			})
 		}
@@ -73,6 +73,22 @@ func show(out io.Writer, rows []row, ours string) error {
 	return t.Flush()
 }
 
+// unsteady says how many times as long a sync of the disk alone took at worst as at
+// best, if that is too much for figures to be compared; else it is empty.
+func unsteady(rows []row) string {
+	const most = 1.5
+	least, greatest := math.Inf(1), 0.0
+	for _, r := range rows {
+		if r.of.ID == figure.Workloads[0].ID {
+			least, greatest = min(least, r.Min), max(greatest, r.Max)
+		}
+	}
+	if greatest <= most*least {
+		return ""
+	}
+	return fmt.Sprintf("warning: the disk alone was up to %.2g times as slow for one system as for another: the machine is not quiet, do not quote this run", greatest/least)
+}
+
 // better is how many times as good ours is in the workload of a row of another.
 func better(rows []row, r row, ours string) string {
 	i := slices.IndexFunc(rows, func(o row) bool { return o.What == r.What && o.Name == ours })
@@ -80,7 +96,7 @@ func better(rows []row, r row, ours string) string {
 		return "-"
 	}
 	times := rows[i].Value / r.Value
-	if r.less {
+	if r.of.Less {
 		times = 1 / times
 	}
 	return fmt.Sprintf("%.3g ×", times)

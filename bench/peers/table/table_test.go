@@ -66,6 +66,24 @@ func TestPlotForm(t *testing.T) {
 	}
 }
 
+// TestUnsteady warns of a disk that changed, however good the medians.
+func TestUnsteady(t *testing.T) {
+	const steady = `{"workload":"disk","n":4096,"value":0.0010,"system":"before a"}
+{"workload":"disk","n":4096,"value":0.0010,"system":"before a"}
+{"workload":"disk","n":4096,"value":0.0014,"system":"before b"}
+`
+	if w := unsteady(sum(figures(t, steady))); w != "" {
+		t.Errorf("a steady disk is warned of: %s", w)
+	}
+	const once = `{"workload":"disk","n":4096,"value":0.0025,"system":"before a"}`
+	if w := unsteady(sum(figures(t, steady+once))); !strings.Contains(w, "2.5 times") {
+		t.Errorf("of a disk that changed one is told %q", w)
+	}
+	if w := unsteady(sum(figures(t, lines))); w != "" {
+		t.Errorf("without the disk: %s", w)
+	}
+}
+
 func TestNumbers(t *testing.T) {
 	for v, want := range map[float64]string{0.01054: "0.0105", 12.345: "12.3", 999.6: "1,000", 1234567: "1,234,567"} {
 		if got := number(v); got != want {

@@ -35,8 +35,9 @@ type Workload struct {
 	Less bool // less is better
 }
 
-// Workloads in the order of the table.
+// Workloads in the order of the table. The first is the disk alone.
 var Workloads = []Workload{
+	{ID: "disk", What: "a write and sync of %s bytes, p50", Unit: "s", Less: true},
 	{ID: "increments", What: "durable increments, keys: %s", Unit: "/s"},
 	{ID: "alarms", What: "%s alarms due at once, until the last fired", Unit: "s", Less: true},
 	{ID: "late", What: "%s alarms due at once, p99 late", Unit: "s", Less: true},

@@ -286,11 +286,8 @@ func (r *Request) finish(h *Host) {
 		}
 		return
 	}
-	if r.gated && !h.store.Durable(r.ticket) {
-		r.held = true
-		if h.store.Follow(&r.follower, r.ticket, r.done) {
-			return
-		}
+	if r.gated && h.store.Follow(&r.follower, r.ticket, r.done) {
+		return
 	}
 	r.done <- struct{}{}
 }

@@ -148,12 +148,24 @@ func (t *turn) committed(ticket storage.Ticket, row *alarm.Row) {
 	}
 }
 
-// settle does what had to wait for the turn's commit.
+// afterwards is something to do once a turn's writes are committed.
+type afterwards struct {
+	do      func(storage.Ticket)
+	earlier *afterwards // asked for before it
+}
+
+// settle does what had to wait for the turn's commit, in the order in which it
+// was asked for.
 func (t *turn) settle(ticket storage.Ticket) {
-	after := t.after
+	var first *afterwards
+	for a := t.after; a != nil; {
+		earlier := a.earlier
+		a.earlier = first // now: the later one
+		first, a = a, earlier
+	}
 	t.after = nil
-	for _, f := range after {
-		f(ticket)
+	for a := first; a != nil; a = a.earlier {
+		a.do(ticket)
 	}
 }
 

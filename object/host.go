@@ -191,7 +191,7 @@ func (h *Host) outside(ctx context.Context, c *hosted, r *Request) error {
 
 // hold keeps the reply of a turn that has ended until it is durable.
 func (h *Host) hold(r *Request) error {
-	if !r.held && h.store.Durable(r.ticket) {
+	if !r.follower.Enrolled() && h.store.Durable(r.ticket) {
 		return nil
 	}
 	began := r.turn.at

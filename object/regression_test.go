@@ -126,6 +126,7 @@ func TestGateAfterEviction(t *testing.T) {
 		})
 		f.open()
 		f.must("a", put("k", "v"), object.Unconfirmed())
+		synctest.Wait()      // until nobody serves a
 		f.must("b", nothing) // evicts a
 		if got := f.must("a", get("k")); got != "v" || constructed != 2 {
 			t.Fatalf("read %q after %d activations, want v after 2", got, constructed)

@@ -52,34 +52,31 @@ type callable interface {
 // Request is one call on its way to an object and back. It is made by Method.Call;
 // a Caller passes it on.
 type Request struct {
-	id          storage.ID
-	op          operation
-	key         string        // idempotency key; empty: none
-	ttl         time.Duration // of the stored answer
+	id   storage.ID
+	op   operation
+	key  string        // idempotency key; empty: none
+	ttl  time.Duration // of the stored answer
+	life *State        // the activation it is bound to; nil: any
+
 	unconfirmed bool
 	exempt      bool // from the mailbox's limits and from shutdown: alarms, work
 	gated       bool // the reply is let out when the turn is durable
 
-	life *State // the activation it is bound to; nil: any
+	// left: the caller has gone while the handler ran, and must not look at what
+	// the turn sets. Set by the caller.
+	left bool
 
 	// Set by the mailbox.
-	next     *Request // in the queue
+	state    atomic.Int32 // waiting, started, and so on, see below
+	next     *Request     // in the queue
 	queuedAt time.Time
-	state    atomic.Int32  // waiting, started, and so on, see below
 	done     chan struct{} // one slot; nil if the caller runs the turn itself
 
 	// Set by the turn.
-	turn   turn
-	err    error
-	ticket storage.Ticket // what the reply depends on
-
-	// Of a gated reply whose caller waits for done.
-	follower storage.Follower
-	held     bool
-
-	// left: the caller has gone while the handler ran, and must not look at what
-	// the turn sets.
-	left bool
+	turn     turn
+	err      error
+	ticket   storage.Ticket   // what the reply depends on
+	follower storage.Follower // of a gated reply whose caller waits for done
 }
 
 // How far a request in a mailbox has come.

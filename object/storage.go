@@ -345,7 +345,7 @@ func (t *turn) savepoint() (undo func()) {
 	if t.batch != nil {
 		at = t.batch.Savepoint()
 	}
-	writes, after := t.writes, len(t.after)
+	writes, after := t.writes, t.after
 	return func() {
 		if t.life.err() != nil {
 			return // a block has failed and dropped all that the turn wrote
@@ -353,6 +353,6 @@ func (t *turn) savepoint() (undo func()) {
 		if t.batch != nil {
 			t.batch.Rollback(at)
 		}
-		t.writes, t.after = writes, t.after[:after]
+		t.writes, t.after = writes, after
 	}
 }

@@ -20,20 +20,21 @@ type turn struct {
 	context.Context // the caller's
 	act             *activation
 	life            *State
-	owns            bool // the task holds the turn; false while it is lent out
-	ended           bool
-	purged          bool      // the object has ended with a commit of this turn
 	at              time.Time // when its last commit was made; zero: it has made none
+
+	owns   bool  // the task holds the turn; false while it is lent out
+	ended  bool  // nothing of it counts any more
+	purged bool  // the object has ended with a commit of this turn
+	depth  uint8 // of BlockConcurrencyWhile
+	txs    int32 // transactions under way
 
 	object storage.Object // as this turn will leave it
 	batch  *storage.Batch // nil until the first write
 	writes writes
-	after  []func(storage.Ticket) // to do once the writes are committed
-	firing *alarm.Row             // the alarm that this turn handles
-	again  *alarm.Row             // the alarm that the handler set before it failed
-	depth  int                    // of BlockConcurrencyWhile
-	txs    int                    // transactions under way
-	iters  []*storage.Iter        // to close at the end
+	after  *afterwards     // the newest thing to do once the writes are committed
+	firing *alarm.Row      // the alarm that this turn handles
+	again  *alarm.Row      // the alarm that the handler set before it failed
+	iters  []*storage.Iter // to close at the end
 
 	joining sync.Mutex
 	joined  atomic.Pointer[joinedContext] // made by the first call of Done
@@ -49,8 +50,8 @@ type joinedContext struct {
 // writes is what a turn has written beside the records in its batch. It is a
 // value, so that a transaction can keep and restore it.
 type writes struct {
-	alarmSet bool       // the turn sets or clears the alarm
 	alarm    *alarm.Row // the alarm it sets; nil: it clears it
+	alarmSet bool       // the turn sets or clears the alarm
 	adds     bool       // it stores a key or a mark
 	removes  bool       // it removes a key, a mark or the alarm
 	open     openChange // of the open-execution mark

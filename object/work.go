@@ -138,7 +138,7 @@ func (w *work) run() {
 
 // then does f when the turn's writes are committed. A turn that has nothing to
 // commit does it at its end all the same.
-func (t *turn) then(f func(storage.Ticket)) { t.after = append(t.after, f) }
+func (t *turn) then(f func(storage.Ticket)) { t.after = &afterwards{f, t.after} }
 
 // Do runs fn as a turn of the object, from a work. It returns when the turn's
 // commit is durable, with fn's error if it has one; a turn that fails leaves no

@@ -94,6 +94,9 @@ func (s *Store) WaitDurable(t Ticket) error {
 // t is durable or nobody is syncing: the task must be woken to call WaitDurable.
 func (s *Store) Follow(f *Follower, t Ticket, wake chan struct{}) bool {
 	p := &s.pipeline
+	if p.durable.Load() >= uint64(t) {
+		return false
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.leading || s.dead.Load() != nil || p.durable.Load() >= uint64(t) {
@@ -103,6 +106,9 @@ func (s *Store) Follow(f *Follower, t Ticket, wake chan struct{}) bool {
 	p.followers = append(p.followers, f)
 	return true
 }
+
+// Enrolled reports whether Follow has taken the follower.
+func (f *Follower) Enrolled() bool { return f.ticket != 0 }
 
 // WaitFollowed is WaitDurable for a task that has got its wake from Follow, or
 // that never followed.

@@ -175,7 +175,7 @@ func TestMistakesInDefinition(t *testing.T) {
 		"Missed":    {Name: "j", Run: run, Missed: 9},
 		"Exhausted": {Name: "j", Run: run, OnExhausted: 9},
 		"schedule":  {Name: "j", Run: run, Schedule: jobs.Every(-1)},
-		"retry":     {Name: "j", Run: run, Retry: jobs.Retry{MaxAttempts: -1}},
+		"Retry":     {Name: "j", Run: run, Retry: jobs.Retry{MaxAttempts: -1}},
 		"Timeout":   {Name: "j", Run: run, Timeout: -1},
 		"Heartbeat": {Name: "j", Run: run, Execution: jobs.Options{Lease: 1, Heartbeat: 2}},
 	} {

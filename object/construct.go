@@ -59,8 +59,14 @@ func (a *activation) ready(t *turn) error {
 	t.object = a.object
 	life := newState(a)
 	a.mu.Lock()
-	a.life = life
+	gone := a.gone
+	if !gone {
+		a.life = life
+	}
 	a.mu.Unlock()
+	if gone { // what has ended it found no life to end
+		return named(a.id, ErrReset)
+	}
 	t.life = life
 
 	var instance any

@@ -80,3 +80,32 @@ func TestReadOfADeletedObject(t *testing.T) {
 		})
 	}
 }
+
+// An object that is deleted while an activation of it is about to be constructed is
+// not constructed by that one, from what may be half of it. Proves O9 and O15.
+func TestConstructorOfADeletedObject(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.open()
+		f.must("x", put("a", "1"))
+		f.close()
+		constructed := 0
+		f.handleConstruct(func(context.Context, *thing) error { constructed++; return nil })
+		e := &meddling{Engine: f.mem}
+		f.options.Storage.Engine = e
+		f.open()
+		defer f.close()
+		remove := func() {
+			if err := f.host.Delete(context.Background(), f.id("x")); err != nil {
+				t.Error(err)
+			}
+		}
+		e.next.Store(&remove)
+		if _, err := f.call("x", get("a")); !errors.Is(err, object.ErrReset) || constructed != 0 {
+			t.Errorf("the call that was about to construct it: %v, after %d constructors", err, constructed)
+		}
+		if got := f.must("x", get("a")); got != "" || constructed != 1 {
+			t.Errorf("the next call reads %q, after %d constructors", got, constructed)
+		}
+	})
+}

@@ -204,9 +204,10 @@ func (h *history) check(ops []operation) error {
 	return errors.Join(errs...)
 }
 
-// checkLimit bounds the search for an order. There is one to be found within
-// milliseconds, or none; that there is none can take for ever to know.
-const checkLimit = 5 * time.Second
+// checkLimit bounds the search for an order. Mostly there is one to be found within
+// milliseconds; a dozen calls of one cell that a crash has cut off can take seconds,
+// and that there is no order can take for ever to know.
+const checkLimit = time.Minute
 
 // show writes the page about a history without an order, and returns its path.
 func show(m porcupine.Model, ops []porcupine.Operation) string {

@@ -217,14 +217,16 @@ func (p *program) submit(l judge.Line) (string, error) {
 }
 
 // claims is an outside worker, who sometimes holds a task for longer than its
-// lease, and ends it all the same.
+// lease, and ends it all the same. One that is slow to begin may tell of it when
+// the task has been given to another and the next of its key has begun, so the
+// order of keys is not told of claimed tasks.
 func (c *caller) claims(int) error {
 	some, err := c.tray.Claim(c.ctx, c.host, 2, 0)
 	for _, claim := range some {
 		t := &claim.Task
 		id := TrayClass + "/" + claim.ID.String()
 		c.journal.write(judge.Line{
-			What: judge.Effect, Verb: judge.Work, On: id, N: uint64(t.Attempt), IDs: []string{t.In.Name}, Text: t.In.Text, Key: t.OutsideKey,
+			What: judge.Effect, Verb: judge.Work, On: id, N: uint64(t.Attempt), IDs: []string{t.In.Name}, Key: t.OutsideKey,
 		})
 		if c.rand.IntN(4) == 0 {
 			c.pause(2 * trayLease)

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -59,6 +60,8 @@ func wrapPebble(doing string, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, ErrCorrupt):
+		return fmt.Errorf("%s: %w", doing, err)
 	case pebble.IsCorruptionError(err), strings.Contains(err.Error(), "object size mismatch"):
 		return fmt.Errorf("%w: %s: %w", ErrCorrupt, doing, err)
 	default:

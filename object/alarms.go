@@ -117,8 +117,9 @@ func dueOf(row *alarm.Row) *int64 {
 func moveAlarm(b *storage.Batch, o storage.Object, from, to *alarm.Row) {
 	var row, index []byte
 	if to != nil {
-		row = alarm.AppendRow(nil, *to)
-		index = alarm.AppendIndex(nil, to.Gen, o.ID.Class, o.ID.Name)
+		const room = 64 // enough for most, which then need no allocation
+		row = alarm.AppendRow(make([]byte, 0, room), *to)
+		index = alarm.AppendIndex(make([]byte, 0, room), to.Gen, o.ID.Class, o.ID.Name)
 	}
 	b.MoveAlarm(o, dueOf(from), dueOf(to), row, index)
 }

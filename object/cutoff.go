@@ -45,12 +45,14 @@ func (h *Host) announce(entries []alarm.Entry) (n uint64, err error) {
 	f.ended = nil
 	f.mu.Unlock()
 
-	var b storage.Batch
+	b := h.batches.Get().(*storage.Batch)
 	for _, old := range ended {
 		b.DeleteMeta(flightName(h.Epoch(), old))
 	}
 	b.SetMeta(flightName(h.Epoch(), n), encodeFlight(entries))
-	t, err := h.store.Commit(&b)
+	t, err := h.store.Commit(b)
+	b.Reset()
+	h.batches.Put(b)
 	if err != nil {
 		f.over(ended...) // their rows are still there
 		return 0, err
@@ -136,11 +138,12 @@ func (h *Host) countCrash(b *storage.Batch, e alarm.Entry) error {
 
 // encodeFlight lists alarms: shard, number and generation, class, name.
 func encodeFlight(entries []alarm.Entry) []byte {
-	var b []byte
+	const most = 64 // bytes of most entries
+	b, index := make([]byte, 0, most*len(entries)), make([]byte, 0, most)
 	for _, e := range entries {
 		b = binary.AppendUvarint(b, uint64(e.Shard))
 		b = binary.AppendUvarint(b, e.Object)
-		index := alarm.AppendIndex(nil, e.Gen, e.Class, e.Name)
+		index = alarm.AppendIndex(index[:0], e.Gen, e.Class, e.Name)
 		b = binary.AppendUvarint(b, uint64(len(index)))
 		b = append(b, index...)
 	}

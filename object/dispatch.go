@@ -65,8 +65,9 @@ func entryOf(o storage.Object, row *alarm.Row) alarm.Entry {
 
 // fire takes alarms that are due from the scheduler.
 func (h *Host) fire(due []alarm.Entry) {
-	var many []alarm.Entry
-	for _, e := range h.delivered(due) {
+	due = h.delivered(due)
+	many := make([]alarm.Entry, 0, len(due))
+	for _, e := range due {
 		switch {
 		case h.hosted[e.Class] == nil:
 			h.alarms.Done(e) // it stays stored, and fires when its class is back (J12)

@@ -99,6 +99,10 @@ func kindRange(shard int, kind byte) (lower, upper []byte) {
 	return prefix(nil, shard, kind), prefix(nil, shard, kind+1)
 }
 
+// keyRoom is the room for a key that is made only to be copied into a batch: one
+// that fits needs no allocation.
+const keyRoom = 64
+
 func headerKey(dst []byte, shard int, id ID) []byte {
 	dst = prefix(dst, shard, kindHeader)
 	dst = append(dst, id.Class...)

@@ -42,7 +42,7 @@ func (b *Batch) For(id ID) { b.id = id }
 
 // SetHeader makes the object exist, with o's number and epoch.
 func (b *Batch) SetHeader(o Object) {
-	b.Set(headerKey(nil, o.Shard, o.ID), appendHeader(nil, header{o.Number, o.Epoch}))
+	b.Set(headerKey(make([]byte, 0, keyRoom), o.Shard, o.ID), appendHeader(nil, header{o.Number, o.Epoch}))
 }
 
 // DropObject removes the object: its header, keys, marks and open-execution
@@ -50,10 +50,12 @@ func (b *Batch) SetHeader(o Object) {
 // Store.DropObject does the same, and is better for an object of few rows.
 func (b *Batch) DropObject(o Object, due *int64) {
 	b.DeleteRange(rowKey(nil, o.Shard, o.Number, 0), rowKey(nil, o.Shard, o.Number, subEnd))
+	b.Delete(openKey(nil, o.Shard, o.Number))
 	b.dropHeader(o, due)
 }
 
-// DropEmpty does what DropObject does for an object that has no keys and marks.
+// DropEmpty does what DropObject does for an object that has no keys, no marks
+// and no open-execution mark.
 func (b *Batch) DropEmpty(o Object, due *int64) {
 	if due != nil {
 		b.Delete(rowKey(nil, o.Shard, o.Number, subAlarm))
@@ -61,9 +63,9 @@ func (b *Batch) DropEmpty(o Object, due *int64) {
 	b.dropHeader(o, due)
 }
 
+// dropHeader removes the header and the entry of the alarm due then, if any.
 func (b *Batch) dropHeader(o Object, due *int64) {
-	b.Delete(headerKey(nil, o.Shard, o.ID))
-	b.Delete(openKey(nil, o.Shard, o.Number))
+	b.Delete(headerKey(make([]byte, 0, keyRoom), o.Shard, o.ID))
 	if due != nil {
 		b.Delete(indexKey(nil, o.Shard, *due, o.Number))
 	}
@@ -76,6 +78,7 @@ func (s *Store) DropObject(b *Batch, o Object, due *int64) error {
 	case err != nil:
 		return err
 	case few:
+		b.Delete(openKey(nil, o.Shard, o.Number))
 		b.dropHeader(o, due)
 	default:
 		b.DropObject(o, due)

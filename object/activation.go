@@ -43,33 +43,39 @@ type activation struct {
 	object   storage.Object
 	current  *turn
 
-	used atomic.Int64  // when the last turn ended, in nanoseconds
+	used atomic.Uint64 // the tick of the lru in which the last turn ended
 	last atomic.Uint64 // the newest ticket that the object's memory depends on
 	id   storage.ID    // never changes
 
 	holds   atomic.Int32  // works that hold off eviction
+	listed  bool          // guarded by lru.mu: it has a place in the lru
 	settled chan struct{} // guarded by mu; not nil: closed when the commit has been applied
-	lru     lruLinks      // guarded by lru.mu
+	lru     lruLinks
 
 	// owned
 	row     *alarm.Row               // the stored alarm; nil: none
 	answers map[string]chan struct{} // closed when the call that runs under the key has ended
 }
 
-// find returns the activation of an object, and makes it if need be.
-func (c *hosted) find(name string) *activation {
+// find returns the activation of an object, and makes it if need be. One that is
+// there has a valid name.
+func (c *hosted) find(name string) (*activation, error) {
 	if a, ok := c.live.Load(name); ok {
-		return a
+		return a, nil
+	}
+	id := storage.ID{Class: c.name, Name: name}
+	if err := id.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadName, err)
 	}
 	made := false
 	a, _ := c.live.LoadOrCompute(name, func() (*activation, bool) {
 		made = true
-		return &activation{hosted: c, id: storage.ID{Class: c.name, Name: name}}, false
+		return &activation{hosted: c, id: id}, false
 	})
 	if made {
 		c.host.lru.add(a)
 	}
-	return a
+	return a, nil
 }
 
 // drop takes an activation out of memory. It is gone already.
@@ -91,7 +97,10 @@ func (c *hosted) deliver(ctx context.Context, r *Request) error {
 		if err := context.Cause(ctx); err != nil {
 			return named(r.id, err)
 		}
-		a := c.find(r.id.Name)
+		a, err := c.find(r.id.Name)
+		if err != nil {
+			return err
+		}
 		switch inline, err := a.accept(ctx, r, true); {
 		case err == errGone:
 			c.drop(a)
@@ -216,8 +225,10 @@ func (a *activation) end(cause error, follow func([]*Request)) bool {
 func (c *hosted) again(rs []*Request) {
 	for _, r := range rs {
 		for {
-			a := c.find(r.id.Name)
-			_, err := a.accept(r.turn.Context, r, false)
+			a, err := c.find(r.id.Name)
+			if err == nil {
+				_, err = a.accept(r.turn.Context, r, false)
+			}
 			if err == errGone {
 				c.drop(a)
 				continue

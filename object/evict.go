@@ -3,6 +3,7 @@ package object
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/seam"
@@ -10,9 +11,15 @@ import (
 
 // lru is the activations of a host in the order in which they came, as a clock:
 // the hand takes the first, drops it if it has been idle for its time, and else
-// puts it last. So a turn only notes its time, and one timer serves all objects.
+// puts it last. One timer serves all objects.
+//
+// A turn reads no clock: it only notes the tick in which it ended. Ticks tell
+// which object was used last, and whether one was used since the last sweep.
 type lru struct {
 	host *Host
+	tick atomic.Uint64 // grows with each object that comes and with each sweep
+
+	swept uint64 // the tick in which the last sweep began; only sweeps use it
 
 	mu    sync.Mutex
 	first *activation
@@ -21,23 +28,22 @@ type lru struct {
 	timer seam.Timer // nil: no sweep is planned
 }
 
+// lruLinks is an activation's place in the clock.
 type lruLinks struct {
-	prev, next *activation
-	in         bool
+	prev, next *activation // guarded by lru.mu
+	since      int64       // when a sweep last saw that it had been used, in nanoseconds; only sweeps use it
 }
 
 var errEvicted = errors.New("evicted")
 
 func (l *lru) init(h *Host) { l.host = h }
 
-// now is the time that a turn notes at its end.
-func (l *lru) now() int64 { return l.host.seams.Clock.Now().UnixNano() }
-
 // add puts an activation last. Beyond Options.MaxLive it makes room first.
 func (l *lru) add(a *activation) {
-	a.used.Store(l.now())
+	a.used.Store(l.tick.Add(1))
 	l.mu.Lock()
 	l.append(a)
+	a.listed = true
 	l.live++
 	full := l.live > l.host.options.MaxLive
 	if l.timer == nil {
@@ -50,7 +56,7 @@ func (l *lru) add(a *activation) {
 }
 
 func (l *lru) append(a *activation) {
-	a.lru = lruLinks{prev: l.last, in: true}
+	a.lru.prev, a.lru.next = l.last, nil
 	if l.last == nil {
 		l.first = a
 	} else {
@@ -70,14 +76,15 @@ func (l *lru) unlink(a *activation) {
 	} else {
 		a.lru.next.lru.prev = a.lru.prev
 	}
-	a.lru = lruLinks{}
+	a.lru.prev, a.lru.next = nil, nil
 }
 
 func (l *lru) remove(a *activation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if a.lru.in {
+	if a.listed {
 		l.unlink(a)
+		a.listed = false
 		l.live--
 	}
 }
@@ -101,13 +108,17 @@ func (l *lru) plan() {
 // sweep looks at each object once and drops those that have been idle for their
 // time.
 func (l *lru) sweep() {
-	now := l.now()
+	now := l.host.seams.Clock.Now().UnixNano()
+	before := l.swept
+	l.swept = l.tick.Add(1)
 	for range l.size() {
 		a := l.turnHand()
 		if a == nil {
 			break
 		}
-		if now-a.used.Load() >= int64(a.hosted.options.IdleAfter) {
+		if a.used.Load() >= before { // since the last sweep began
+			a.lru.since = now
+		} else if now-a.lru.since >= int64(a.hosted.options.IdleAfter) {
 			a.evict()
 		}
 	}

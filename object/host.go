@@ -152,9 +152,6 @@ func (h *Host) Invoke(ctx context.Context, r *Request) error {
 	if c == nil {
 		return named(r.id, ErrUnknownClass)
 	}
-	if err := r.id.Validate(); err != nil {
-		return fmt.Errorf("%w: %w", ErrBadName, err)
-	}
 	if t := turnOf(ctx); t != nil && t.act.hosted.host == h && t.holds() {
 		return t.callFrom(ctx, c, r)
 	}

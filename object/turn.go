@@ -280,11 +280,7 @@ func (t *turn) end() {
 		t.act.reset(errDeleted)
 	}
 	t.recycle()
-	if t.at.IsZero() {
-		t.act.used.Store(t.act.hosted.host.lru.now())
-	} else {
-		t.act.used.Store(t.at.UnixNano())
-	}
+	t.act.used.Store(t.act.hosted.host.lru.tick.Load())
 }
 
 // recycle gives the batch back.

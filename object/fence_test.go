@@ -95,6 +95,7 @@ func TestConstructorOfADeletedObject(t *testing.T) {
 		f.options.Storage.Engine = e
 		f.open()
 		defer f.close()
+		synctest.Wait() // nobody else reads
 		remove := func() {
 			if err := f.host.Delete(context.Background(), f.id("x")); err != nil {
 				t.Error(err)

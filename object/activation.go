@@ -92,7 +92,7 @@ func (c *hosted) drop(a *activation) {
 
 // deliver runs a request on its object and returns when its turn has ended.
 func (c *hosted) deliver(ctx context.Context, r *Request) error {
-	r.turn.Context = ctx
+	r.ctx = ctx
 	for {
 		if err := context.Cause(ctx); err != nil {
 			return named(r.id, err)
@@ -227,7 +227,7 @@ func (c *hosted) again(rs []*Request) {
 		for {
 			a, err := c.find(r.id.Name)
 			if err == nil {
-				_, err = a.accept(r.turn.Context, r, false)
+				_, err = a.accept(r.ctx, r, false)
 			}
 			if err == errGone {
 				c.drop(a)

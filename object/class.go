@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
@@ -149,6 +150,7 @@ type Method[A, R any] struct {
 	class *class
 	name  string
 	call  func(instance any, ctx context.Context, arg A) (R, error)
+	spare sync.Pool // of *invocation[A, R] that nobody knows any more
 }
 
 // Handle adds a method to a class. Names are unique in a class; mistakes are
@@ -165,6 +167,7 @@ func Handle[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, 
 		d.err = fmt.Errorf("method %q is defined twice", name)
 	}
 	m.call = func(instance any, ctx context.Context, arg A) (R, error) { return fn(instance.(*T), ctx, arg) }
+	m.spare.New = func() any { return &invocation[A, R]{method: m} }
 	d.methods[name] = func() operation { return &invocation[A, R]{method: m} }
 	return m
 }
@@ -181,17 +184,21 @@ func (m *Method[A, R]) Name() string { return m.name }
 // From outside it returns when everything the answer depends on is durable (O7).
 // Errors of the handler arrive unchanged; see the Err variables for the others.
 func (m *Method[A, R]) Call(ctx context.Context, from Caller, name string, arg A, opts ...CallOption) (R, error) {
-	in := &invocation[A, R]{method: m, arg: arg}
+	in := m.spare.Get().(*invocation[A, R])
+	in.arg = arg
 	in.Request.init(storage.ID{Class: m.class.name, Name: name}, in, opts)
 	err := from.Invoke(ctx, &in.Request)
-	if err != nil {
+	if err != nil { // its turn may still be to come, or be under way
 		var zero R
 		return zero, err
 	}
-	return in.res, nil
+	res := in.res
+	*in = invocation[A, R]{method: m}
+	m.spare.Put(in)
+	return res, nil
 }
 
-// invocation is one call of a method: the only memory a call allocates.
+// invocation is one call of a method.
 type invocation[A, R any] struct {
 	Request
 	method *Method[A, R]

@@ -152,7 +152,11 @@ func (h *Host) Invoke(ctx context.Context, r *Request) error {
 	if c == nil {
 		return named(r.id, ErrUnknownClass)
 	}
-	if t := turnOf(ctx); t != nil && t.act.hosted.host == h && t.holds() {
+	if r.sent {
+		return fmt.Errorf("%s: object: a Caller passed on a request twice; make another call", r.id)
+	}
+	r.sent = true
+	if t := turnOf(ctx); t != nil && t.holds() && t.act.hosted.host == h {
 		return t.callFrom(ctx, c, r)
 	}
 	if err := h.life.enter(r.exempt); err != nil {
@@ -191,7 +195,7 @@ func (h *Host) hold(r *Request) error {
 	if !r.follower.Enrolled() && h.store.Durable(r.ticket) {
 		return nil
 	}
-	began := r.turn.at
+	began := r.draft.at
 	if began.IsZero() { // it waits for what others have committed
 		began = h.seams.Clock.Now()
 	}

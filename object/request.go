@@ -50,14 +50,16 @@ type callable interface {
 }
 
 // Request is one call on its way to an object and back. It is made by Method.Call;
-// a Caller passes it on.
+// a Caller passes it on, once, and must not use it after that.
 type Request struct {
+	ctx  context.Context // the caller's
 	id   storage.ID
 	op   operation
 	key  string        // idempotency key; empty: none
 	ttl  time.Duration // of the stored answer
 	life *State        // the activation it is bound to; nil: any
 
+	sent        bool // it has been passed on
 	unconfirmed bool
 	exempt      bool // from the mailbox's limits and from shutdown: alarms, work
 	gated       bool // the reply is let out when the turn is durable
@@ -73,7 +75,7 @@ type Request struct {
 	done     chan struct{} // one slot; nil if the caller runs the turn itself
 
 	// Set by the turn.
-	turn     turn
+	draft    draft
 	err      error
 	ticket   storage.Ticket   // what the reply depends on
 	follower storage.Follower // of a gated reply whose caller waits for done

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,17 +12,25 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// turn is one handler run: its context, and what it has written so far. It is
-// made anew for each request and never reused, so that a context kept beyond its
-// turn is harmless.
+// turn is one handler run as its user knows it: a context. It is made anew for
+// each request and never used again, so that a context kept beyond its turn is
+// harmless. All else of the turn is in its draft, which is used again.
 type turn struct {
-	context.Context // the caller's
-	act             *activation
-	life            *State
-	at              time.Time // when its last commit was made; zero: it has made none
+	context.Context        // the caller's
+	life            *State // nil in a turn without an instance
+	*draft                 // nil when the turn has ended
 
-	owns   bool  // the task holds the turn; false while it is lent out
-	ended  bool  // nothing of it counts any more
+	owns  bool // the task holds the turn; false while it is lent out
+	ended bool // nothing of it counts any more
+
+	joined atomic.Pointer[joinedContext] // made by the first call of Done
+}
+
+// draft is what a turn works on: what it has written so far, and what goes with it.
+type draft struct {
+	act *activation
+	at  time.Time // when the turn's last commit was made; zero: it has made none
+
 	purged bool  // the object has ended with a commit of this turn
 	depth  uint8 // of BlockConcurrencyWhile
 	txs    int32 // transactions under way
@@ -35,9 +42,6 @@ type turn struct {
 	firing *alarm.Row      // the alarm that this turn handles
 	again  *alarm.Row      // the alarm that the handler set before it failed
 	iters  []*storage.Iter // to close at the end
-
-	joining sync.Mutex
-	joined  atomic.Pointer[joinedContext] // made by the first call of Done
 }
 
 // joinedContext ends when the caller's context ends or the activation does.
@@ -95,18 +99,21 @@ func (t *turn) Done() <-chan struct{} {
 	if j := t.joined.Load(); j != nil {
 		return j.Done()
 	}
-	t.joining.Lock()
-	defer t.joining.Unlock()
-	j := t.joined.Load()
-	if j == nil {
-		j = &joinedContext{}
-		j.Context, j.cancel = context.WithCancelCause(t.Context)
-		if t.life != nil {
-			t.life.onEnd(&j.ending, j.cancel)
-		}
-		t.joined.Store(j)
+	j := &joinedContext{}
+	j.Context, j.cancel = context.WithCancelCause(t.Context)
+	if t.life != nil {
+		t.life.onEnd(&j.ending, j.cancel)
 	}
-	return j.Done()
+	if !t.joined.CompareAndSwap(nil, j) { // another was quicker
+		j.end()
+	}
+	return t.joined.Load().Done()
+}
+
+// end cancels what has come from the context.
+func (j *joinedContext) end() {
+	j.ending.forget()
+	j.cancel(context.Canceled)
 }
 
 // Err tells why Done is closed, or nil.
@@ -129,8 +136,8 @@ func (t *turn) holds() bool { return t.owns && !t.ended }
 // serve runs a request in the turn that the caller owns, and reports whether the
 // caller owns it still. The request's err and ticket are set.
 func (a *activation) serve(r *Request) bool {
-	t := &r.turn
-	t.act, t.life, t.owns, t.object = a, a.life, true, a.object
+	r.draft.act, r.draft.object = a, a.object
+	t := &turn{Context: r.ctx, life: a.life, draft: &r.draft, owns: true}
 	complete := false
 	defer func() {
 		if !complete { // the handler ended its goroutine
@@ -273,14 +280,14 @@ func (t *turn) end() {
 	}
 	t.iters = nil
 	if j := t.joined.Load(); j != nil {
-		j.ending.forget()
-		j.cancel(context.Canceled)
+		j.end()
 	}
 	if t.purged && t.owns {
 		t.act.reset(errDeleted)
 	}
 	t.recycle()
 	t.act.used.Store(t.act.hosted.host.lru.tick.Load())
+	t.draft = nil
 }
 
 // recycle gives the batch back.
@@ -358,14 +365,14 @@ func (h *Host) storageError(id storage.ID, err error) error {
 // callFrom runs a call that the turn makes to another object. It returns as soon
 // as that turn has ended; what the answer depends on, this object depends on too.
 func (t *turn) callFrom(ctx context.Context, c *hosted, r *Request) error {
-	h := c.host
-	if err := h.waits.begin(t.act.id, r.id); err != nil {
+	a, h := t.act, c.host // the turn may end before the call, which a task of its handler may make
+	if err := h.waits.begin(a.id, r.id); err != nil {
 		return err
 	}
-	defer h.waits.end(t.act.id, r.id)
+	defer h.waits.end(a.id, r.id)
 	err := c.deliver(ctx, r)
 	if !r.left {
-		t.act.depend(r.ticket)
+		a.depend(r.ticket)
 	}
 	return err
 }

@@ -147,7 +147,7 @@ func (t *turn) then(f func(storage.Ticket)) { t.after = &afterwards{f, t.after} 
 // returns ErrReset if the activation has ended, and ErrDeadlock if ctx is the
 // turn's of the same object.
 func (s *State) Do(ctx context.Context, fn func(context.Context) error) error {
-	if t := turnOf(ctx); t != nil && t.act == s.act && t.holds() {
+	if t := turnOf(ctx); t != nil && t.holds() && t.act == s.act {
 		return fmt.Errorf("%s: %w: Do in a turn of the same object", s.act.id, ErrDeadlock)
 	}
 	if s.err() != nil {

@@ -21,6 +21,7 @@ type alarmCall struct {
 	flight  *flight
 	entry   alarm.Entry
 	request Request
+	turn    turn
 	firing  firing
 }
 
@@ -55,7 +56,7 @@ func (h *Host) depart(f *flight, entries []alarm.Entry) {
 		c := &calls[i]
 		c.flight, c.entry, c.firing.gen = f, e, e.Gen
 		c.request.id = storage.ID{Class: e.Class, Name: e.Name}
-		c.request.op, c.request.exempt = &c.firing, true
+		c.request.op, c.request.turn, c.request.exempt = &c.firing, &c.turn, true
 		runners[i] = c
 		h.life.begin()
 	}

@@ -75,6 +75,7 @@ type Request struct {
 	done     chan struct{} // one slot; nil if the caller runs the turn itself
 
 	// Set by the turn.
+	turn     *turn // nil until it begins, if whoever made the request gave none
 	draft    draft
 	err      error
 	ticket   storage.Ticket   // what the reply depends on

@@ -137,7 +137,11 @@ func (t *turn) holds() bool { return t.owns && !t.ended }
 // caller owns it still. The request's err and ticket are set.
 func (a *activation) serve(r *Request) bool {
 	r.draft.act, r.draft.object = a, a.object
-	t := &turn{Context: r.ctx, life: a.life, draft: &r.draft, owns: true}
+	if r.turn == nil {
+		r.turn = new(turn)
+	}
+	t := r.turn
+	t.Context, t.life, t.draft, t.owns = r.ctx, a.life, &r.draft, true
 	complete := false
 	defer func() {
 		if !complete { // the handler ended its goroutine

@@ -18,7 +18,7 @@ type Ticket uint64
 type pipeline struct {
 	store    *Store
 	maxBytes int64
-	began    atomic.Uint64 // commits that have begun to be applied; never less than last
+	began    atomic.Uint64 // commits that have begun to be applied, and readers; never less than last
 	last     atomic.Uint64 // the newest ticket given out
 	durable  atomic.Uint64 // every ticket up to this one is durable
 	unsynced atomic.Int64  // bytes applied and not yet durable
@@ -42,13 +42,13 @@ func (p *pipeline) init(s *Store, maxBytes int64) {
 	p.spare.New = func() any { return &Follower{wake: make(chan struct{}, 1)} }
 }
 
-// applied numbers a commit of n bytes that has just become visible.
+// applied numbers a commit of n bytes that has just become visible, or a reader.
 func (p *pipeline) applied(n int) Ticket {
 	p.unsynced.Add(int64(n))
 	return Ticket(p.last.Add(1))
 }
 
-// Applied is the ticket of the newest commit.
+// Applied is the newest ticket: that of the newest commit, or of a reader after it.
 func (s *Store) Applied() Ticket { return Ticket(s.pipeline.last.Load()) }
 
 // Durable reports whether t is known to be durable, without waiting.
@@ -125,28 +125,15 @@ func (s *Store) WaitFollowed(f *Follower, t Ticket) error {
 // WaitSeen returns nil when everything that the caller can have read from the
 // store is on disk, whoever committed it; its errors are those of WaitDurable. A
 // commit is visible a moment before it has a ticket, so a reader of what others
-// write, who has no ticket of theirs, needs a sync of his own.
+// write takes a ticket of its own, of nothing: the sync that covers it begins
+// later than the read did, and is shared with all who wait.
 func (s *Store) WaitSeen() error {
-	if s.pipeline.durable.Load() == s.pipeline.began.Load() {
+	p := &s.pipeline
+	if p.durable.Load() == p.began.Load() {
 		return s.Err()
 	}
-	s.seams.At("sync/before", "")
-	if err := s.syncSeen(); err != nil {
-		return err
-	}
-	s.seams.At("sync/after", "")
-	return nil
-}
-
-func (s *Store) syncSeen() error {
-	if err := s.enter(); err != nil {
-		return err
-	}
-	defer s.exit()
-	if err := s.engine.Sync(); err != nil {
-		return s.fail(err)
-	}
-	return s.Err()
+	p.began.Add(1)
+	return s.WaitDurable(p.applied(0))
 }
 
 // join makes the caller the leader, for which it returns nil, or a follower.

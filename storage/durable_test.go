@@ -71,8 +71,9 @@ func metaBatch(name string, n int) *Batch {
 	return &b
 }
 
-// One sync serves everyone whose commit was applied before it began: a hundred
-// callers need two, the one under way when they came and one more.
+// One sync serves everyone who came before it began: a hundred callers need two,
+// the one under way when they came and one more. Readers of what others have
+// committed share it.
 func TestOneSyncServesMany(t *testing.T) {
 	const callers = 100
 	s, engine, begun := stubStore(t)
@@ -96,18 +97,24 @@ func TestOneSyncServesMany(t *testing.T) {
 			t.Errorf("ticket %d: %v, durable %v", ticket, err, s.Durable(ticket))
 		}
 	}
+	read := func() {
+		if err := s.WaitSeen(); err != nil || engine.syncs.Load() < 2 {
+			t.Errorf("a reader waited for %d syncs: %v", engine.syncs.Load(), err)
+		}
+	}
 	done.Go(func() { call(0) })
 	<-entered
 	for i := range callers - 1 {
 		done.Go(func() { call(i + 1) })
+		done.Go(read)
 	}
-	for range callers - 1 {
+	for range 2 * (callers - 1) {
 		<-begun
 	}
 	close(let)
 	done.Wait()
 	if got := engine.syncs.Load(); got != 2 {
-		t.Errorf("%d callers took %d syncs, want 2", callers, got)
+		t.Errorf("%d callers and as many readers took %d syncs, want 2", callers, got)
 	}
 	if s.pipeline.unsynced.Load() != 0 || s.Congested() {
 		t.Errorf("%d bytes are left over", s.pipeline.unsynced.Load())

@@ -41,12 +41,24 @@ type ScrubOptions struct {
 	// Repair wakes what seems to need it: the check of the wake-up arms what is
 	// an orphan, and recovers what is lost. Alarms whose timer did not ring fire.
 	Repair bool
-	// Pause is the wait after each 100 objects, so that the walk costs the
-	// load little. Zero means 10 ms.
+	// Pause is the wait after each 100 objects. Zero means nine times as long as
+	// these took, and at least 10 ms: so the walk takes at most a tenth of one
+	// processor from the load, and 10,000 objects a second.
 	Pause time.Duration
 }
 
-const scrubPage = 100
+const (
+	scrubPage  = 100
+	leastPause = 10 * time.Millisecond
+)
+
+// pause is the wait after work that took some time.
+func (o ScrubOptions) pause(took time.Duration) time.Duration {
+	if o.Pause != 0 {
+		return o.Pause
+	}
+	return max(leastPause, 9*took)
+}
 
 // Scrub walks the objects of an open host once and looks for those that break A1,
 // J2, J3, J5 or R3. It reads beside the turns and stops none. A suspicion counts only if a second
@@ -55,10 +67,7 @@ const scrubPage = 100
 // and not as a finding, since only its type knows whether it is idle by design.
 // It ends early, with what it has seen and the cause, when ctx does.
 func Scrub(ctx context.Context, h *object.Host, o ScrubOptions) (Scrubbed, error) {
-	s := scrubber{host: h, store: h.Store(), options: o}
-	if s.options.Pause == 0 {
-		s.options.Pause = 10 * time.Millisecond
-	}
+	s := scrubber{host: h, store: h.Store(), options: o, rested: h.Seams().Steady()}
 	if o.Repair {
 		h.RecheckAlarms()
 	}
@@ -140,6 +149,7 @@ type scrubber struct {
 	store   *storage.Store
 	options ScrubOptions
 	seen    Scrubbed
+	rested  time.Time // by the steady clock
 }
 
 // walk examines the objects of a class, page by page.
@@ -159,10 +169,18 @@ func (s *scrubber) walk(ctx context.Context, class string) error {
 			}
 		}
 		after = page[len(page)-1].ID.Name
-		if err := s.host.Seams().Sleep(ctx, s.options.Pause); err != nil {
+		if err := s.rest(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// rest pauses for what the walk has done since it rested last.
+func (s *scrubber) rest(ctx context.Context) error {
+	seams := s.host.Seams()
+	err := seams.Sleep(ctx, s.options.pause(seams.Steady().Sub(s.rested)))
+	s.rested = seams.Steady()
+	return err
 }
 
 // examine looks at one object.
@@ -201,7 +219,7 @@ func (s *scrubber) still(ctx context.Context, o storage.Object, f facts) (bool, 
 	if s.host == nil {
 		return true, nil
 	}
-	if err := s.host.Seams().Sleep(ctx, s.options.Pause); err != nil {
+	if err := s.rest(ctx); err != nil {
 		return false, err
 	}
 	now, err := s.store.Find(o.ID)

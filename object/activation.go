@@ -53,8 +53,8 @@ type activation struct {
 	lru     lruLinks
 
 	// owned
-	row     *alarm.Row               // the stored alarm; nil: none
-	answers map[string]chan struct{} // closed when the call that runs under the key has ended
+	row    *alarm.Row // the stored alarm; nil: none
+	recall *recall    // of its marks; nil: none was asked for
 }
 
 // find returns the activation of an object, and makes it if need be. One that is

@@ -136,6 +136,9 @@ func (t *turn) committed(ticket storage.Ticket, row *alarm.Row) {
 	if t.firing != nil && t.writes.alarmSet {
 		t.firing = nil // it is settled; a later commit of the turn leaves it alone
 	}
+	if at := t.batch.Expires(); at != 0 {
+		h.expiry.note(a.object.Shard, at)
+	}
 	after := t.after
 	t.clear()
 	if moved {

@@ -49,9 +49,7 @@ func (s *State) Emit(ctx context.Context, kind string, payload any) error {
 		return fmt.Errorf("%s: encode event %s: %w", s.act.id, kind, err)
 	}
 	expires := alarm.Nanos(now.Add(h.options.EventRetention))
-	shard := t.object.Shard
-	t.events().AddEvent(shard, s.act.id, h.store.NextSeq(), expires, row)
-	t.then(func(storage.Ticket) { h.expiry.note(shard, expires) })
+	t.events().AddEvent(t.object.Shard, s.act.id, h.store.NextSeq(), expires, row)
 	return nil
 }
 

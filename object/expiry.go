@@ -58,7 +58,7 @@ func (x *expiry) stop() {
 	}
 }
 
-// note tells that a row of the shard expires at the given time.
+// note tells that a row of the shard, which is stored, expires at the given time.
 func (x *expiry) note(shard int, at int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -31,6 +31,7 @@ type Host struct {
 	// doneChans are those of requests that were answered.
 	doneChans sync.Pool
 	expiry    expiry
+	recalls   recallBudget
 	watch     watchers
 	lazy      lazySync
 	crew      crew
@@ -69,6 +70,7 @@ func Open(o Options, defs ...Definition) (*Host, error) {
 	h.lru.init(h)
 	h.crew.executor, h.durably.host = h.seams.Executor, h
 	h.life.init()
+	h.recalls.total = recallBytes
 	if err := h.register(defs); err != nil {
 		return nil, err
 	}

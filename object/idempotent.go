@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
-	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // Marks of the runtime and of users share one keyspace; the first letter keeps
@@ -29,26 +28,21 @@ func (a *activation) once(t *turn, r *Request) error {
 	if len(key) > h.options.MaxKeyBytes {
 		return fmt.Errorf("%s: %w: idempotency key of %d bytes", a.id, ErrKeyTooLarge, len(r.key))
 	}
-	answer, expires, ok, err := h.store.Mark(t.batch, t.object, key)
+	answer, expires, ok, err := t.lookUp(key)
 	if err != nil {
 		return h.storageError(a.id, err)
 	}
 	if ok && h.seams.Clock.Now().UnixNano() < expires {
 		return op.decodeResult(h.options.Codec, answer)
 	}
-	if first := a.answers[key]; first != nil {
+	if first := a.recall.lent[key]; first != nil {
 		return a.waitForFirst(t, r, first, op, key)
 	}
-	done := make(chan struct{})
-	if a.answers == nil {
-		a.answers = make(map[string]chan struct{})
-	}
-	a.answers[key] = done
+	a.recall.key = key
 	defer func() {
-		if t.owns { // else the activation has left memory, and its answers with it
-			delete(a.answers, key)
+		if t.owns { // else the activation has left memory, or another turn is under way
+			a.recall.key = ""
 		}
-		close(done)
 	}()
 	if err := op.run(t, a); err != nil {
 		return err
@@ -61,15 +55,17 @@ func (a *activation) once(t *turn, r *Request) error {
 	return nil
 }
 
-// waitForFirst lends the turn out until the call that runs under the same key
-// has ended, and then looks again. That call can only be one that has lent the
-// turn out itself.
+// waitForFirst lends the turn out until the call that runs under the same key has
+// its turn back, and then looks again.
 func (a *activation) waitForFirst(t *turn, r *Request, first chan struct{}, op callable, key string) error {
 	err := t.life.Release(t, func(ctx context.Context) error {
 		return a.hosted.host.seams.Executor.Wait(ctx, first)
 	})
 	if err != nil {
 		return err
+	}
+	if a.recall.lent[key] == first { // its handler has ended its goroutine
+		delete(a.recall.lent, key)
 	}
 	return a.once(t, r)
 }
@@ -78,9 +74,9 @@ func (a *activation) waitForFirst(t *turn, r *Request, first chan struct{}, op c
 func (t *turn) mark(key string, value []byte, ttl time.Duration) {
 	h := t.act.hosted.host
 	expires := alarm.Nanos(h.seams.Clock.Now().Add(ttl))
+	t.remember(key)
 	t.write().SetMark(t.object, key, expires, value)
 	t.writes.adds = true
-	t.then(func(storage.Ticket) { h.expiry.note(t.act.object.Shard, expires) })
 }
 
 // Mark stores a mark of the object that expires after ttl, in the turn's batch:
@@ -104,7 +100,7 @@ func (s *State) Marked(ctx context.Context, key string) (value []byte, ok bool, 
 		return nil, false, err
 	}
 	h := s.act.hosted.host
-	value, expires, ok, err := h.store.Mark(t.batch, t.object, userMark+key)
+	value, expires, ok, err := t.lookUp(userMark + key)
 	if err := s.reading(err); err != nil {
 		return nil, false, err
 	}

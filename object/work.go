@@ -51,6 +51,10 @@ func (s *State) Release(ctx context.Context, fn func(context.Context) error) err
 		return err
 	}
 	a := s.act
+	key, back := a.recall.lend()
+	if back != nil {
+		defer close(back)
+	}
 	t.owns = false
 	a.current = nil
 	a.holds.Add(1) // an object whose turn is lent out stays in memory
@@ -60,6 +64,7 @@ func (s *State) Release(ctx context.Context, fn func(context.Context) error) err
 	t.owns = a.resume()
 	if t.owns {
 		t.resumed()
+		a.recall.resume(key)
 	}
 	if !t.owns || s.err() != nil {
 		return named(a.id, ErrReset)

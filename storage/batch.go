@@ -13,10 +13,11 @@ import (
 // The representation is the one of Pebble's batches: a header of 12 bytes
 // (sequence number, count) and a record for each change.
 type Batch struct {
-	id    ID   // whose changes these are; for probe points
-	marks bool // some record sets a mark
-	data  []byte
-	count uint32
+	id      ID    // whose changes these are; for probe points
+	marks   bool  // some record sets a mark
+	expires int64 // when the first of the rows that expire does; 0: none does
+	data    []byte
+	count   uint32
 
 	// overlay answers reads of the batch's own changes. It is made by the first
 	// read, and covers the records before overlayLen.
@@ -63,9 +64,15 @@ func (b *Batch) DeleteRange(lower, upper []byte) {
 }
 
 func (b *Batch) record(kind byte, key []byte) {
+	b.open(kind, len(key))
+	b.data = append(b.data, key...)
+}
+
+// open begins a record whose key has n bytes. The caller appends them to data.
+func (b *Batch) open(kind byte, n int) {
 	b.begin()
 	b.data = append(b.data, kind)
-	b.data = appendBytes(b.data, key)
+	b.data = binary.AppendUvarint(b.data, uint64(n))
 	b.count++
 }
 

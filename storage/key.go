@@ -110,6 +110,9 @@ func headerKey(dst []byte, shard int, id ID) []byte {
 	return append(dst, id.Name...)
 }
 
+// rowPrefixLen is the length of the keys that rowKey makes.
+const rowPrefixLen = 12
+
 func rowKey(dst []byte, shard int, n Number, sub byte) []byte {
 	dst = prefix(dst, shard, kindRow)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(n))
@@ -125,6 +128,10 @@ func indexKey(dst []byte, shard int, due int64, n Number) []byte {
 func openKey(dst []byte, shard int, n Number) []byte {
 	return binary.BigEndian.AppendUint64(prefix(dst, shard, kindOpen), uint64(n))
 }
+
+// expiryPrefixLen is what an entry of the expiry index has before the expiring key,
+// of which it leaves out the shard.
+const expiryPrefixLen = 11
 
 func expiryKey(dst []byte, shard int, at int64, key []byte) []byte {
 	dst = prefix(dst, shard, kindExpiry)

@@ -11,17 +11,33 @@ import (
 
 // markKey is the key of an expiring mark.
 func markKey(o Object, key string) []byte {
-	return append(rowKey(make([]byte, 0, 12+len(key)), o.Shard, o.Number, subMark), key...)
+	return append(rowKey(make([]byte, 0, rowPrefixLen+len(key)), o.Shard, o.Number, subMark), key...)
 }
 
 // SetMark stores a mark that expires at the given time, in nanoseconds since
 // 1970.
 func (b *Batch) SetMark(o Object, key string, expires int64, value []byte) {
 	b.marks = true
-	k := markKey(o, key)
-	b.Set(k, appendExpiring(nil, expires, value))
-	b.Set(expiryKey(nil, o.Shard, expires, k[2:]), nil)
+	k := b.openRow(recordSet, o, subMark, key)
+	b.finishExpiring(o.Shard, k, expires, value)
 }
+
+// finishExpiring is the rest of a record, begun with its key, whose row expires,
+// and the entry of the expiry index.
+func (b *Batch) finishExpiring(shard int, key []byte, expires int64, value []byte) {
+	b.data = binary.AppendUvarint(b.data, uint64(8+len(value)))
+	b.data = appendExpiring(b.data, expires, value)
+	b.open(recordSet, expiryPrefixLen+len(key)-2)
+	b.data = expiryKey(b.data, shard, expires, key[2:])
+	b.data = append(b.data, 0) // no value
+	if b.expires == 0 || expires < b.expires {
+		b.expires = expires
+	}
+}
+
+// Expires returns when the first of the rows that the batch sets and that expire
+// does; 0 if there is none. After a Rollback it may be too early.
+func (b *Batch) Expires() int64 { return b.expires }
 
 // DeleteMark removes a mark.
 func (b *Batch) DeleteMark(o Object, key string) { b.Delete(markKey(o, key)) }
@@ -42,6 +58,31 @@ func (s *Store) Mark(b *Batch, o Object, key string) (value []byte, expires int6
 	return value, expires, true, nil
 }
 
+// MarkKeys calls f with the keys of up to limit marks of the object in order, from
+// the first after the key after on; an empty after is before all. It reports
+// whether these were the last.
+func (s *Store) MarkKeys(o Object, after string, limit int, f func(key []byte)) (last bool, err error) {
+	if o.Number == 0 {
+		return true, s.Err()
+	}
+	lower := markKey(o, after)
+	if after != "" {
+		lower = append(lower, 0)
+	}
+	it, err := s.iter(nil, lower, rowKey(nil, o.Shard, o.Number, subMark+1), false, rowPrefixLen)
+	if err != nil {
+		return false, err
+	}
+	defer it.Close()
+	for range limit {
+		if !it.Next() {
+			return true, it.Close()
+		}
+		f(it.Key())
+	}
+	return false, it.Close()
+}
+
 func appendExpiring(dst []byte, expires int64, value []byte) []byte {
 	return append(binary.BigEndian.AppendUint64(dst, uint64(expires)), value...)
 }
@@ -57,8 +98,8 @@ func splitExpiring(v []byte) (expires int64, value []byte, err error) {
 // the event is read.
 func (b *Batch) AddEvent(shard int, id ID, seq uint64, expires int64, value []byte) {
 	k := namedKey(nil, shard, kindEvent, id, seq)
-	b.Set(k, appendExpiring(nil, expires, value))
-	b.Set(expiryKey(nil, shard, expires, k[2:]), nil)
+	b.record(recordSet, k)
+	b.finishExpiring(shard, k, expires, value)
 }
 
 // Events calls f with each event of id whose sequence number is greater than

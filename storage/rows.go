@@ -112,7 +112,7 @@ func (s *Store) clearFew(b *Batch, lower, upper []byte) (few bool, err error) {
 
 // dataKey is the key of a user's key.
 func dataKey(o Object, key string) []byte {
-	return append(rowKey(make([]byte, 0, 12+len(key)), o.Shard, o.Number, subData), key...)
+	return append(rowKey(make([]byte, 0, rowPrefixLen+len(key)), o.Shard, o.Number, subData), key...)
 }
 
 // Data returns the value of one of the object's keys as b, which may be nil,
@@ -125,10 +125,22 @@ func (s *Store) Data(b *Batch, o Object, key string) (value []byte, ok bool, err
 }
 
 // SetData sets one of the object's keys.
-func (b *Batch) SetData(o Object, key string, value []byte) { b.Set(dataKey(o, key), value) }
+func (b *Batch) SetData(o Object, key string, value []byte) {
+	b.openRow(recordSet, o, subData, key)
+	b.data = appendBytes(b.data, value)
+}
+
+// openRow begins a record of one of the object's rows. It returns its key, which
+// is valid until the next change.
+func (b *Batch) openRow(kind byte, o Object, sub byte, key string) []byte {
+	n := rowPrefixLen + len(key)
+	b.open(kind, n)
+	b.data = append(rowKey(b.data, o.Shard, o.Number, sub), key...)
+	return b.data[len(b.data)-n:]
+}
 
 // DeleteData removes one of the object's keys.
-func (b *Batch) DeleteData(o Object, key string) { b.Delete(dataKey(o, key)) }
+func (b *Batch) DeleteData(o Object, key string) { b.openRow(recordDelete, o, subData, key) }
 
 // DeleteDataRange removes the object's keys in [lower, upper), where an empty
 // upper means no bound. Store.ClearData is better for few keys.

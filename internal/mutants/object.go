@@ -49,11 +49,11 @@ var objectMutants = []mutant{
 	{
 		Number: 13, Name: "dedup-in-memory-only", Promise: "O16", File: "object/idempotent.go",
 		Edits: []edit{{
-			Old: `	if first := a.answers[key]; first != nil {`,
+			Old: `	if first := a.recall.lent[key]; first != nil {`,
 			New: `	if kept, found := remembered.Load(memory{a, key}); found {
 		return op.decodeResult(h.options.Codec, kept.([]byte))
 	}
-	if first := a.answers[key]; first != nil {`,
+	if first := a.recall.lent[key]; first != nil {`,
 		}, {
 			Old: `		return fmt.Errorf("%s: encode the answer of %s: %w", a.id, op.methodName(), err)
 	}
@@ -121,6 +121,22 @@ var remembered sync.Map // of memory
 			New: `	if ok && (mutant("answer-outlives-its-time") || h.seams.Clock.Now().UnixNano() < expires) {`,
 		}},
 		Package: "object", Test: "TestIdempotencyKey",
+	},
+	{
+		Name: "filter-misses-a-new-mark", Promise: "D2", File: "object/recall.go",
+		Edits: []edit{{
+			Old: `	if k := t.act.recall; t.owns && k != nil && k.filter != nil {`,
+			New: `	if k := t.act.recall; t.owns && k != nil && k.filter != nil && !mutant("filter-misses-a-new-mark") {`,
+		}},
+		Package: "jobs/debounce", Test: "TestCrashRepeatedAdd/map",
+	},
+	{
+		Name: "filter-used-before-all-marks-are-read", Promise: "O16", File: "object/recall.go",
+		Edits: []edit{{
+			Old: `	return f.loaded && !f.full`,
+			New: `	return (f.loaded || mutant("filter-used-before-all-marks-are-read")) && !f.full`,
+		}},
+		Package: "object", Test: "TestManyMarksAfterARestart",
 	},
 	{
 		Name: "evicted-while-lent-out", Promise: "O8", File: "object/evict.go",

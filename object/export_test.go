@@ -1,0 +1,7 @@
+package object
+
+// SetRecallBytes changes the memory that the filters of a host may take.
+func SetRecallBytes(h *Host, n int64) { h.recalls.total = n }
+
+// RecallBytes is the memory that they take.
+func RecallBytes(h *Host) int64 { return h.recalls.used.Load() }

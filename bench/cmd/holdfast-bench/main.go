@@ -39,20 +39,3 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	}
 	return runRows(ctx, args, out, log)
 }
-
-// scratch makes a directory of our own in dir, or in the system's place for
-// temporary files, and returns what removes it.
-func scratch(dir string) (string, func(), error) {
-	if dir != "" {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return "", nil, err
-		}
-	}
-	made, err := os.MkdirTemp(dir, "holdfast-bench-")
-	if err != nil {
-		return "", nil, err
-	}
-	return made, func() {
-		_ = os.RemoveAll(made) // the figures are out; what is left is in a temporary directory
-	}, nil
-}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/rows"
 	"github.com/holdfast-dev/holdfast/bench/internal/scale"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
@@ -34,7 +35,7 @@ func TestRowsAsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := rows.ReadJSON(&out)
+	results, err := measure.ReadJSON[*rows.Result](&out)
 	if err != nil || len(results) != 2 || results[0].ID != "P2" || results[1].ID != "P5" || results[0].Rounds != 2 {
 		t.Errorf("%+v, %v", results, err)
 	}
@@ -64,7 +65,7 @@ func TestScaleAsJSON(t *testing.T) {
 	if err := run(t.Context(), []string{"scale", "-scenarios", "fair", "-percent", "0.1", "-seconds", "0.01", "-json", "-dir", dir}, &out, &log); err != nil {
 		t.Fatal(err)
 	}
-	if results, err := scale.ReadJSON(&out); err != nil || len(results) != 1 || results[0].Scenario != "fair" {
+	if results, err := measure.ReadJSON[*scale.Result](&out); err != nil || len(results) != 1 || results[0].Scenario != "fair" {
 		t.Errorf("%+v, %v", results, err)
 	}
 	empty(t, dir)

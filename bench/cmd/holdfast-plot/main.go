@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/rows"
 	"github.com/holdfast-dev/holdfast/bench/internal/scale"
 )
@@ -88,11 +89,11 @@ func read(file string, draw func(io.Reader) ([]chart, error)) ([]chart, error) {
 }
 
 func fromRows(r io.Reader) ([]chart, error) {
-	results, err := rows.ReadJSON(r)
+	results, err := measure.ReadJSON[*rows.Result](r)
 	return rowCharts(results), err
 }
 
 func fromScale(r io.Reader) ([]chart, error) {
-	results, err := scale.ReadJSON(r)
+	results, err := measure.ReadJSON[*scale.Result](r)
 	return scaleCharts(results), err
 }

@@ -39,9 +39,9 @@ func TestPlots(t *testing.T) {
 		})
 	}
 	results = append(results, &rows.Result{ID: "P5", What: "alone", Unit: "µs", Ours: measure.Figure{Median: 1}})
-	rowsFile := write(t, "rows.json", func(w io.Writer) error { return rows.WriteJSON(w, results) })
+	rowsFile := write(t, "rows.json", func(w io.Writer) error { return measure.WriteJSON(w, results) })
 	scaleFile := write(t, "scale.json", func(w io.Writer) error {
-		return scale.WriteJSON(w, []*scale.Result{
+		return measure.WriteJSON(w, []*scale.Result{
 			{Scenario: "fire", Curves: []scale.Curve{{Name: "alarms fired in a row", X: "alarms", Y: "alarms/s", Points: [][2]float64{{1, 2}, {3, 4}}}}},
 			{Scenario: "load", Curves: []scale.Curve{
 				{Name: "p99 of holdfast", X: "%", Y: "ms", Points: [][2]float64{{25, 1}, {50, 2}}},

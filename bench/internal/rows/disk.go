@@ -16,52 +16,65 @@ import (
 )
 
 // p18 is what objects with one small value and an alarm take on disk, and how
-// much is written until they lie there.
+// much is written until they lie there: two lines of one measurement.
 func p18(s Size) (cases []*Case) {
 	for _, n := range pick(s, []int{1000}, []int{100_000}, []int{10_000, 100_000, 1_000_000}) {
 		size := fmt.Sprintf("objects=%d", n)
+		ours := &onDisk{objects: n, store: storeObjects}
+		reference := &onDisk{objects: n, store: storeRows}
 		cases = append(cases,
 			&Case{
 				ID: "P18", What: "disk of an object with a small value and an alarm, compacted", Size: size, N: float64(n), Unit: "B", Rounds: 1,
 				Against: "the same rows in bare Pebble",
 				Targets: []Target{atMost(200, "≤ 200 B")},
-				Prepare: onDisk(n, func(stored, _ float64) float64 { return stored }),
+				Prepare: perObject(ours, reference, func(d *onDisk) float64 { return d.stored }),
 			},
 			&Case{
 				ID: "P18", What: "bytes written for it, logs, flushes and compactions", Size: size, N: float64(n), Unit: "B", Rounds: 1,
 				Against: "the same rows in bare Pebble",
 				Targets: []Target{times(1.2, 0, "≤ 1.2 × reference")},
-				Prepare: onDisk(n, func(_, written float64) float64 { return written }),
+				Prepare: perObject(ours, reference, func(d *onDisk) float64 { return d.written }),
 			})
 	}
 	return cases
 }
 
-// onDisk makes n objects and compacts the store. value takes the bytes that an
-// object takes, and those that were written for it.
-func onDisk(n int, value func(stored, written float64) float64) func(context.Context, *Env) (*Pair, error) {
-	return prepared(func(_ context.Context, e *Env, _ *closers) (ours, reference Side, err error) {
-		per := func(f func(ctx context.Context, dir string, disk *measure.Disk) (uint64, error)) Side {
-			return func(ctx context.Context) (_ Sample, err error) {
-				c := &closers{}
-				defer func() { err = errors.Join(err, c.close()) }()
-				dir, err := c.dir(e)
-				if err != nil {
-					return Sample{}, err
-				}
-				disk := measure.NewDisk()
-				stored, err := f(ctx, dir, disk)
-				written := float64(disk.Written()) / float64(n)
-				return Sample{Value: value(float64(stored)/float64(n), written)}, err
+// onDisk is a store of some objects that one side makes and compacts, once.
+type onDisk struct {
+	objects int
+	store   func(ctx context.Context, dir string, disk *measure.Disk, n int, due time.Time) (uint64, error)
+
+	done            bool
+	stored, written float64 // bytes of an object
+}
+
+func perObject(ours, reference *onDisk, value func(*onDisk) float64) func(context.Context, *Env) (*Pair, error) {
+	return prepared(func(_ context.Context, e *Env, _ *closers) (Side, Side, error) {
+		side := func(d *onDisk) Side {
+			return func(ctx context.Context) (Sample, error) {
+				err := d.measure(ctx, e)
+				return Sample{Value: value(d)}, err
 			}
 		}
-		due := time.Now().Add(24 * time.Hour)
-		return per(func(ctx context.Context, dir string, disk *measure.Disk) (uint64, error) {
-				return storeObjects(ctx, dir, disk, n, due)
-			}), per(func(_ context.Context, dir string, disk *measure.Disk) (uint64, error) {
-				return storeRows(dir, disk, n, due)
-			}), nil
+		return side(ours), side(reference), nil
 	})
+}
+
+func (d *onDisk) measure(ctx context.Context, e *Env) (err error) {
+	if d.done {
+		return nil
+	}
+	c := &closers{}
+	defer func() { err = errors.Join(err, c.close()) }()
+	dir, err := c.dir(e)
+	if err != nil {
+		return err
+	}
+	disk := measure.NewDisk()
+	stored, err := d.store(ctx, dir, disk, d.objects, time.Now().Add(24*time.Hour))
+	d.stored, d.written = float64(stored)/float64(d.objects), float64(disk.Written())/float64(d.objects)
+	d.done = err == nil
+	return err
 }
 
 // storeObjects makes the objects by calls of a host, then compacts its store.
@@ -83,7 +96,7 @@ func storeObjects(ctx context.Context, dir string, disk *measure.Disk, n int, du
 }
 
 // storeRows writes the rows of such objects, a batch for each.
-func storeRows(dir string, disk *measure.Disk, n int, due time.Time) (uint64, error) {
+func storeRows(ctx context.Context, dir string, disk *measure.Disk, n int, due time.Time) (uint64, error) {
 	db, err := raw.Open(dir, disk)
 	if err != nil {
 		return 0, err
@@ -100,7 +113,7 @@ func storeRows(dir string, disk *measure.Disk, n int, due time.Time) (uint64, er
 	if db, err = raw.Open(dir, disk); err != nil {
 		return 0, err
 	}
-	stored, err := compact(context.Background(), db)
+	stored, err := compact(ctx, db)
 	return stored, errors.Join(err, db.Close())
 }
 

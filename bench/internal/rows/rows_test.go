@@ -33,7 +33,9 @@ func TestEachRowWorks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Ours.Median <= 0 || c.Against != "" && (r.Reference == nil || r.Reference.Median <= 0) {
+			// So small a heap may shrink meanwhile, by what an earlier row has left.
+			heap := c.Unit == "MiB"
+			if !heap && r.Ours.Median <= 0 || c.Against != "" && (r.Reference == nil || !heap && r.Reference.Median <= 0) {
 				t.Errorf("nothing was measured: %+v", r)
 			}
 			if len(c.Targets) == 0 {
@@ -133,17 +135,17 @@ func TestJSON(t *testing.T) {
 	r := (&Case{ID: "P3", What: "what", Size: "callers=64", N: 64, Unit: "/s", Against: "it", Targets: []Target{ratio(0.7)}}).
 		result([]Sample{{Value: 8}}, []Sample{{Value: 10}})
 	var out bytes.Buffer
-	if err := WriteJSON(&out, []*Result{r}); err != nil {
+	if err := measure.WriteJSON(&out, []*Result{r}); err != nil {
 		t.Fatal(err)
 	}
-	back, err := ReadJSON(&out)
+	back, err := measure.ReadJSON[*Result](&out)
 	if err != nil || len(back) != 1 {
 		t.Fatalf("%v, %v", back, err)
 	}
 	if b := back[0]; b.ID != "P3" || b.Ratio != 0.8 || b.Verdict != Reached || b.Reference.Median != 10 || b.N != 64 {
 		t.Errorf("%+v", b)
 	}
-	if err := WriteJSON(&out, nil); err != nil || !json.Valid(out.Bytes()) || strings.TrimSpace(out.String()) != "[]" {
+	if err := measure.WriteJSON[*Result](&out, nil); err != nil || !json.Valid(out.Bytes()) || strings.TrimSpace(out.String()) != "[]" {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }

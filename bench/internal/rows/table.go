@@ -1,7 +1,7 @@
 package rows
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -11,22 +11,6 @@ import (
 
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 )
-
-// WriteJSON writes the results as one array.
-func WriteJSON(w io.Writer, results []*Result) error {
-	if results == nil {
-		results = []*Result{}
-	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(results)
-}
-
-// ReadJSON is the reverse of WriteJSON.
-func ReadJSON(r io.Reader) (results []*Result, err error) {
-	err = json.NewDecoder(r).Decode(&results)
-	return results, err
-}
 
 // WriteTable writes the results for a reader: a line for each, then what a
 // median operation of each cost, then what to be careful with.
@@ -38,12 +22,12 @@ func WriteTable(w io.Writer, results []*Result) error {
 			value(r.Ours, r.Unit), r.reference(), r.ratio(), dash(r.Target), r.Verdict, r.spread())
 	}
 	fmt.Fprintln(t)
-	fmt.Fprintln(t, "row\tsize\tours: p50 / p99 / p99.9 µs\treference\tours: per operation\treference: per operation")
+	fmt.Fprintln(t, "row\twhich\tours: p50 / p99 / p99.9 µs\treference\tours: per operation\treference: per operation")
 	for _, r := range results {
 		if r.Latency == nil && r.ReferenceLatency == nil && len(r.Costs) == 0 {
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, dash(r.Size), quantiles(r.Latency), quantiles(r.ReferenceLatency), costs(r.Costs), costs(r.ReferenceCosts))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.which(), quantiles(r.Latency), quantiles(r.ReferenceLatency), costs(r.Costs), costs(r.ReferenceCosts))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -72,7 +56,7 @@ func writeNotes(w io.Writer, results []*Result) error {
 	}
 	for _, r := range results {
 		if r.Noisy {
-			fmt.Fprintf(w, "warning: %s %s: the machine is noisy: rounds of the reference differ by %.0f %%\n", r.ID, r.Size, 100*r.Reference.Spread)
+			fmt.Fprintf(w, "warning: %s %s: the machine is noisy: rounds of the reference differ by %.0f %%\n", r.ID, r.which(), 100*r.Reference.Spread)
 		}
 	}
 	_, err := fmt.Fprintln(w, summary(results))
@@ -87,6 +71,9 @@ func summary(results []*Result) string {
 	}
 	return fmt.Sprintf("%d lines: %d reached, %d missed, %d without a reference", len(results), n[Reached], n[Missed], n[NoReference])
 }
+
+// which tells the lines of one row apart.
+func (r *Result) which() string { return cmp.Or(r.Size, r.What) }
 
 func (r *Result) reference() string {
 	if r.Reference == nil {

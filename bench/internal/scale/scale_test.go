@@ -127,10 +127,10 @@ func TestJSONAndTable(t *testing.T) {
 	r.check("heap", 600, "MiB", "≤ 512", false)
 	r.note("a %s", "note")
 	var out bytes.Buffer
-	if err := WriteJSON(&out, []*Result{r}); err != nil {
+	if err := measure.WriteJSON(&out, []*Result{r}); err != nil {
 		t.Fatal(err)
 	}
-	back, err := ReadJSON(&out)
+	back, err := measure.ReadJSON[*Result](&out)
 	if err != nil || len(back) != 1 || back[0].Held() || back[0].Curves[0].Points[0][1] != 2 {
 		t.Fatalf("%+v, %v", back, err)
 	}

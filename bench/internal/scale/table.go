@@ -1,27 +1,10 @@
 package scale
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
 )
-
-// WriteJSON writes the results as one array.
-func WriteJSON(w io.Writer, results []*Result) error {
-	if results == nil {
-		results = []*Result{}
-	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(results)
-}
-
-// ReadJSON is the reverse of WriteJSON.
-func ReadJSON(r io.Reader) (results []*Result, err error) {
-	err = json.NewDecoder(r).Decode(&results)
-	return results, err
-}
 
 // WriteTable writes the results for a reader.
 func WriteTable(w io.Writer, results []*Result) error {

@@ -163,3 +163,11 @@ func TestDisk(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 }
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 1e7: "10000000", 1234.5: "1234", 12.345: "12.3", -12.345: "-12.3", 0.1234: "0.123"} {
+		if got := measure.Number(v); got != want {
+			t.Errorf("%v: %q, want %q", v, got, want)
+		}
+	}
+}

@@ -1,6 +1,10 @@
 package measure
 
-import "slices"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
 // Figure is what several rounds of one side gave.
 type Figure struct {
@@ -35,4 +39,15 @@ func Median(values []float64) float64 {
 		return v[half]
 	}
 	return (v[half-1] + v[half]) / 2
+}
+
+// Number is a figure for a reader: no more digits than say something.
+func Number(v float64) string {
+	switch size := math.Abs(v); {
+	case v == math.Trunc(v), size >= 1000:
+		return fmt.Sprintf("%.0f", v)
+	case size >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.3f", v)
 }

@@ -98,15 +98,7 @@ func (r *Result) spread() string {
 	return s
 }
 
-func value(f measure.Figure, unit string) string {
-	switch {
-	case f.Median >= 1000:
-		return fmt.Sprintf("%.0f %s", f.Median, unit)
-	case f.Median >= 10:
-		return fmt.Sprintf("%.1f %s", f.Median, unit)
-	}
-	return fmt.Sprintf("%.3f %s", f.Median, unit)
-}
+func value(f measure.Figure, unit string) string { return measure.Number(f.Median) + " " + unit }
 
 func quantiles(q *measure.Quantiles) string {
 	if q == nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 )
 
 // WriteTable writes the results for a reader.
@@ -16,7 +18,7 @@ func WriteTable(w io.Writer, results []*Result) error {
 			if f.Bound != "" {
 				verdict = map[bool]string{true: "reached", false: "missed"}[f.Held]
 			}
-			fmt.Fprintf(t, "  %s\t%.6g %s\t%s\t%s\n", f.Name, f.Value, f.Unit, f.Bound, verdict)
+			fmt.Fprintf(t, "  %s\t%s %s\t%s\t%s\n", f.Name, measure.Number(f.Value), f.Unit, f.Bound, verdict)
 		}
 		if err := t.Flush(); err != nil {
 			return err

@@ -20,7 +20,8 @@ import (
 // touch the fields under "owned"; whoever gives the turn up calls yield, which
 // passes it to a task that serves the queue, or frees it.
 //
-// What each turn touches comes first, so that it lies in few cache lines.
+// What a turn touches that only reads memory comes first, so that it lies in two
+// cache lines.
 type activation struct {
 	mu      sync.Mutex
 	running bool // the turn is owned
@@ -32,21 +33,23 @@ type activation struct {
 	empty    bool   // owned: no key, mark or open execution is stored, for certain
 	reason   Reason // owned
 
-	queued int
 	head   *Request
-	tail   *Request
 	hosted *hosted // never changes
 
 	// owned
 	life     *State
 	instance any // nil: the constructor has yet to run
-	object   storage.Object
 	current  *turn
 
-	used atomic.Uint64 // the tick of the lru in which the last turn ended
-	last atomic.Uint64 // the newest ticket that the object's memory depends on
-	id   storage.ID    // never changes
+	used  atomic.Uint64 // the tick of the lru in which the last turn ended
+	last  atomic.Uint64 // the newest ticket that the object's memory depends on
+	first State         // the first life: most activations have no other
 
+	object storage.Object // owned
+	id     storage.ID     // never changes
+
+	queued  int
+	tail    *Request
 	holds   atomic.Int32  // works that hold off eviction
 	listed  bool          // guarded by lru.mu: it has a place in the lru
 	settled chan struct{} // guarded by mu; not nil: closed when the commit has been applied

@@ -17,9 +17,9 @@ import (
 // return ErrReset and change nothing. Methods that take a context need the one of
 // the present turn, or one that comes from it, unless they say otherwise.
 type State struct {
+	cause   atomic.Pointer[error] // why the activation ended; nil while it lives
 	act     *activation
 	storage Storage
-	cause   atomic.Pointer[error] // why the activation ended; nil while it lives
 
 	mu   sync.Mutex
 	ends *ending // those to cancel when it does
@@ -36,9 +36,13 @@ type ending struct {
 	prev, next *ending
 }
 
+// newState is the State of a life that begins. The caller owns the turn.
 func newState(a *activation) *State {
-	s := &State{act: a}
-	s.storage = Storage{state: s}
+	s := &a.first
+	if s.act != nil { // it belongs to a life that has ended, and whoever kept it must be told so
+		s = new(State)
+	}
+	s.act, s.storage.state = a, s
 	return s
 }
 

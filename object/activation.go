@@ -97,8 +97,8 @@ func (c *hosted) drop(a *activation) {
 func (c *hosted) deliver(ctx context.Context, r *Request) error {
 	r.ctx = ctx
 	for {
-		if err := context.Cause(ctx); err != nil {
-			return named(r.id, err)
+		if ctx.Err() != nil {
+			return named(r.id, context.Cause(ctx))
 		}
 		a, err := c.find(r.id.Name)
 		if err != nil {

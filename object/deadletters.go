@@ -123,7 +123,7 @@ func (h *Host) died(c *hosted, d DeadLetter, at storage.Ticket) {
 func (h *Host) tellDead(c *hosted, d DeadLetter) {
 	defer h.life.leave()
 	log := func(err error) { h.options.Logger.Error("OnDeadLetter panicked", "error", err) }
-	if err := guard(d.ID, func() error { c.options.OnDeadLetter(h.life.ctx, d); return nil }, log); err != nil {
+	if err := guard(&d.ID, func() error { c.options.OnDeadLetter(h.life.ctx, d); return nil }, log); err != nil {
 		log(err)
 	}
 }

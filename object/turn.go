@@ -248,12 +248,12 @@ func (a *activation) handle(t *turn, r *Request) error {
 
 // protect runs user code in the turn and turns a panic into an error.
 func (t *turn) protect(fn func() error) error {
-	return guard(t.act.id, fn, func(err error) { t.drop(err) })
+	return guard(&t.act.id, fn, func(err error) { t.drop(err) })
 }
 
 // guard runs user code and turns a panic into an error. If the code ends its
 // goroutine nobody will see the error, so it is given to exit.
-func guard(id storage.ID, fn func() error, exit func(error)) (err error) {
+func guard(id *storage.ID, fn func() error, exit func(error)) (err error) {
 	returned := false
 	defer func() {
 		if returned {
@@ -263,7 +263,7 @@ func guard(id storage.ID, fn func() error, exit func(error)) (err error) {
 		if _, ok := v.(seam.Killed); ok {
 			panic(v)
 		}
-		err = &PanicError{ID: id, Value: v, Stack: debug.Stack()}
+		err = &PanicError{ID: *id, Value: v, Stack: debug.Stack()}
 		if v == nil { // runtime.Goexit
 			exit(err)
 		}

@@ -136,7 +136,7 @@ func (w *work) run() {
 		h.seams.At("work/start", s.act.id.String())
 	}
 	log := func(err error) { s.Log().Error("work panicked", "work", w.name, "error", err) }
-	if err := guard(s.act.id, func() error { w.fn(ctx); return nil }, log); err != nil {
+	if err := guard(&s.act.id, func() error { w.fn(ctx); return nil }, log); err != nil {
 		log(err)
 	}
 }

@@ -170,7 +170,6 @@ func (f *firing) stopped(t *turn) (bool, error) {
 	if err := a.locate(); err != nil {
 		return false, err
 	}
-	t.object = a.object
 	row, err := a.alarm()
 	if err != nil || row == nil || row.Gen != f.gen || row.Crashes < a.hosted.options.MaxAlarmCrashes {
 		return false, err
@@ -198,7 +197,7 @@ func (f *firing) failed(t *turn, cause error) error {
 		return cause
 	}
 	f.row = row
-	t.firing, t.life, t.object = nil, nil, a.object
+	t.firing, t.life, t.object = nil, nil, &a.object
 	switch next, dead := f.next(a, cause); {
 	case t.again != nil:
 		t.replaceAlarm(t.again)

@@ -69,11 +69,11 @@ func (t *turn) complete() (*alarm.Row, error) {
 		return nil, t.remove(b, old)
 	}
 	if w.alarmSet {
-		moveAlarm(b, t.object, old, row)
+		moveAlarm(b, *t.object, old, row)
 	}
 	if epoch := a.hosted.host.store.Epoch(); a.object.Number != t.object.Number || t.object.Epoch != epoch {
-		t.object.Epoch = epoch
-		b.SetHeader(t.object)
+		t.change().Epoch = epoch
+		b.SetHeader(*t.object)
 	}
 	return row, nil
 }
@@ -92,13 +92,13 @@ func (t *turn) exists(row *alarm.Row) (bool, error) {
 	case t.onlyAlarm():
 		return false, nil
 	}
-	if rows, err := store.HasRows(t.batch, t.object); rows || err != nil {
+	if rows, err := store.HasRows(t.batch, *t.object); rows || err != nil {
 		return rows, err
 	}
 	if w.open == openCleared {
 		return false, nil
 	}
-	_, open, err := store.Open(t.object)
+	_, open, err := store.Open(*t.object)
 	return open, err
 }
 
@@ -112,13 +112,14 @@ func (t *turn) onlyAlarm() bool {
 func (t *turn) remove(b *storage.Batch, old *alarm.Row) error {
 	switch {
 	case t.onlyAlarm() && t.act.object.Number != 0:
-		b.DropEmpty(t.object, dueOf(old))
+		b.DropEmpty(*t.object, dueOf(old))
 	case t.act.object.Number != 0 || t.writes.adds || t.writes.open == openSet:
-		if err := t.act.hosted.host.store.DropObject(b, t.object, dueOf(old)); err != nil {
+		if err := t.act.hosted.host.store.DropObject(b, *t.object, dueOf(old)); err != nil {
 			return err
 		}
 	}
-	t.object.Number, t.object.Epoch = 0, 0
+	o := t.change()
+	o.Number, o.Epoch = 0, 0
 	return nil
 }
 
@@ -132,7 +133,7 @@ func (t *turn) committed(ticket storage.Ticket, row *alarm.Row) {
 	a.depend(ticket)
 	a.empty = t.object.Number == 0 || t.onlyAlarm()
 	old := a.object
-	a.object, a.row, a.rowKnown = t.object, row, true
+	a.object, a.row, a.rowKnown = *t.object, row, true
 	if t.firing != nil && t.writes.alarmSet {
 		t.firing = nil // it is settled; a later commit of the turn leaves it alone
 	}

@@ -56,7 +56,6 @@ func (a *activation) ready(t *turn) error {
 	if err := a.locate(); err != nil {
 		return c.host.storageError(a.id, err)
 	}
-	t.object = a.object
 	life := newState(a)
 	a.mu.Lock()
 	gone := a.gone
@@ -91,7 +90,7 @@ func (a *activation) ready(t *turn) error {
 // with the cause (O4).
 func (a *activation) constructorFailed(t *turn, cause error) error {
 	t.clear()
-	t.object = a.object
+	t.object = &a.object
 	a.reset(cause)
 	if errors.Is(cause, ErrStorage) || errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrReset) {
 		return cause

@@ -75,7 +75,7 @@ func (t *turn) mark(key string, value []byte, ttl time.Duration) {
 	h := t.act.hosted.host
 	expires := alarm.Nanos(h.seams.Clock.Now().Add(ttl))
 	t.remember(key)
-	t.write().SetMark(t.object, key, expires, value)
+	t.write().SetMark(*t.object, key, expires, value)
 	t.writes.adds = true
 }
 
@@ -117,7 +117,7 @@ func (s *State) Unmark(ctx context.Context, key string) error {
 		return err
 	}
 	if t.object.Number != 0 {
-		t.write().DeleteMark(t.object, userMark+key)
+		t.write().DeleteMark(*t.object, userMark+key)
 		t.writes.removes = true
 	}
 	return nil

@@ -33,11 +33,11 @@ func (t *turn) recalls() *recall {
 func (t *turn) lookUp(key string) (value []byte, expires int64, ok bool, err error) {
 	store := t.act.hosted.host.store
 	if f := t.filter(); f != nil {
-		if lacks, err := f.lacks(store, t.object, key); lacks || err != nil {
+		if lacks, err := f.lacks(store, *t.object, key); lacks || err != nil {
 			return nil, 0, false, err
 		}
 	}
-	return store.Mark(t.batch, t.object, key)
+	return store.Mark(t.batch, *t.object, key)
 }
 
 // remember tells the filter of a mark that the turn sets. It comes before the

@@ -24,7 +24,7 @@ func (s *State) OpenExecution(ctx context.Context, data []byte) error {
 		return err
 	}
 	m := openMark{epoch: s.Epoch(), at: s.Now(), id: s.act.id, data: data}
-	t.write().SetOpen(t.object, encodeOpenMark(m))
+	t.write().SetOpen(*t.object, encodeOpenMark(m))
 	t.writes.open = openSet
 	return nil
 }
@@ -38,7 +38,7 @@ func (s *State) CloseExecution(ctx context.Context) error {
 	if t.object.Number == 0 {
 		return nil
 	}
-	t.write().ClearOpen(t.object)
+	t.write().ClearOpen(*t.object)
 	t.writes.open, t.writes.removes = openCleared, true
 	return nil
 }

@@ -49,7 +49,7 @@ func (s *Storage) Get(ctx context.Context, key string) (value []byte, ok bool, e
 }
 
 func (s *Storage) get(t *turn, key string) ([]byte, bool, error) {
-	value, ok, err := s.host().store.Data(t.batch, t.object, key)
+	value, ok, err := s.host().store.Data(t.batch, *t.object, key)
 	if err := s.state.reading(err); err != nil {
 		return nil, false, err
 	}
@@ -164,7 +164,7 @@ func (s *Storage) check(t *turn, addBytes int, key string, value []byte) error {
 
 func (t *turn) put(key string, value []byte) {
 	t.write()
-	t.batch.SetData(t.object, key, value)
+	t.batch.SetData(*t.object, key, value)
 	t.writes.adds = true
 }
 
@@ -194,7 +194,7 @@ func (s *Storage) DeleteBatch(ctx context.Context, keys ...string) (int, error) 
 		}
 		n++
 		t.write()
-		t.batch.DeleteData(t.object, key)
+		t.batch.DeleteData(*t.object, key)
 		t.writes.removes = true
 	}
 	return n, nil
@@ -211,7 +211,7 @@ func (s *Storage) Remove(ctx context.Context, keys ...string) error {
 			return err
 		}
 		t.write()
-		t.batch.DeleteData(t.object, key)
+		t.batch.DeleteData(*t.object, key)
 		t.writes.removes = true
 	}
 	return nil
@@ -232,7 +232,7 @@ func (s *Storage) clear(t *turn, lower, upper string) error {
 		return nil
 	}
 	t.writes.removes = true
-	return s.host().storageError(t.act.id, s.host().store.ClearData(t.write(), t.object, lower, upper))
+	return s.host().storageError(t.act.id, s.host().store.ClearData(t.write(), *t.object, lower, upper))
 }
 
 // DeleteAll removes all keys and the alarm. An alarm set after it in the same
@@ -286,7 +286,7 @@ func (s *Storage) List(ctx context.Context, o ListOptions) iter.Seq2[Item, error
 	if empty || t.object.Number == 0 || o.Limit < 0 {
 		return func(func(Item, error) bool) {}
 	}
-	it, err := s.host().store.ListData(t.batch, t.object, lower, upper, o.Reverse)
+	it, err := s.host().store.ListData(t.batch, *t.object, lower, upper, o.Reverse)
 	if err := s.state.reading(err); err != nil {
 		if it != nil {
 			it.Close()

@@ -35,7 +35,9 @@ type draft struct {
 	depth  uint8 // of BlockConcurrencyWhile
 	txs    int32 // transactions under way
 
-	object storage.Object // as this turn will leave it
+	object  *storage.Object // as this turn will leave it: the activation's, or changed
+	changed storage.Object
+
 	batch  *storage.Batch // nil until the first write
 	writes writes
 	after  *afterwards     // the newest thing to do once the writes are committed
@@ -136,7 +138,7 @@ func (t *turn) holds() bool { return t.owns && !t.ended }
 // serve runs a request in the turn that the caller owns, and reports whether the
 // caller owns it still. The request's err and ticket are set.
 func (a *activation) serve(r *Request) bool {
-	r.draft.act, r.draft.object = a, a.object
+	r.draft.act, r.draft.object = a, &a.object
 	if r.turn == nil {
 		r.turn = new(turn)
 	}
@@ -214,7 +216,7 @@ func (a *activation) performBare(t *turn, op bare) error {
 	if err := a.locate(); err != nil {
 		return a.hosted.host.storageError(a.id, err)
 	}
-	t.life, t.object = nil, a.object
+	t.life = nil
 	err := op(t)
 	if err == nil {
 		err = t.commit(false)
@@ -310,9 +312,19 @@ func (t *turn) write() *storage.Batch {
 		t.batch.For(t.act.id)
 	}
 	if t.object.Number == 0 {
-		t.object.Number = t.act.hosted.host.store.NewNumber()
+		t.change().Number = t.act.hosted.host.store.NewNumber()
 	}
 	return t.batch
+}
+
+// change returns the turn's object for a change, which the activation will see when
+// it is committed.
+func (t *turn) change() *storage.Object {
+	if t.object != &t.changed {
+		t.changed = *t.object
+		t.object = &t.changed
+	}
+	return t.object
 }
 
 // dirty reports whether the turn has anything to commit.
@@ -348,7 +360,7 @@ func (t *turn) clear() {
 	}
 	t.writes, t.after = writes{}, nil
 	if t.owns {
-		t.object = t.act.object
+		t.object = &t.act.object
 	}
 }
 

@@ -76,7 +76,7 @@ func (s *State) Release(ctx context.Context, fn func(context.Context) error) err
 // set in place of the one that t handles is not t's to remove.
 func (t *turn) resumed() {
 	a := t.act
-	a.current, t.object = t, a.object
+	a.current, t.object = t, &a.object
 	if t.firing != nil && (a.row == nil || a.row.Gen != t.firing.Gen) {
 		t.firing = nil
 	}

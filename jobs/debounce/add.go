@@ -3,6 +3,7 @@ package debounce
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -12,7 +13,7 @@ import (
 // the new count, the mark of its id and the alarm are one batch (D1). It reads
 // none of the events that are there.
 func (in *instance[E, S]) add(ctx context.Context, ev E) (ack Ack, err error) {
-	if err := validate(&ev); err != nil {
+	if ev, err = valid(ev); err != nil {
 		return Ack{}, err
 	}
 	err = in.life.Turn(ctx, func(ctx context.Context) error {
@@ -119,18 +120,28 @@ func (b buffer) wanted(now time.Time) buffer {
 	return b
 }
 
-// validate asks an event, by value or by reference, whether it is in order (J4).
-func validate[E any](ev *E) error {
-	type validator interface{ Validate() error }
-	v, ok := any(ev).(validator)
-	if !ok {
-		v, ok = any(*ev).(validator)
+type validator interface{ Validate() error }
+
+// valid asks an event, by value or by reference, whether it is in order (J4). It
+// returns the event as its Validate leaves it.
+func valid[E any](ev E) (E, error) {
+	switch _, ok := any((*E)(nil)).(validator); {
+	case ok: // *E has the methods of E too, unless E is a reference itself
+		asked := new(E)
+		*asked = ev
+		err := any(asked).(validator).Validate()
+		return *asked, invalid(err)
+	case reflect.TypeFor[E]().Kind() == reflect.Pointer, reflect.TypeFor[E]().Kind() == reflect.Interface:
+		if v, ok := any(ev).(validator); ok {
+			return ev, invalid(v.Validate())
+		}
 	}
-	if !ok {
+	return ev, nil
+}
+
+func invalid(err error) error {
+	if err == nil {
 		return nil
 	}
-	if err := v.Validate(); err != nil {
-		return fmt.Errorf("%w: event: %w", jobs.ErrInvalid, err)
-	}
-	return nil
+	return fmt.Errorf("%w: event: %w", jobs.ErrInvalid, err)
 }

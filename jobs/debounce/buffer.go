@@ -57,12 +57,11 @@ func (b *buffer) drop() { b.closed = generation{} }
 
 const bufferVersion = 1
 
-// encode returns the row: the version, then the fields in the order below, each a
+// appendTo appends the row: the version, then the fields in the order below, each a
 // varint, but a reason, which is a varint length and its bytes. Times are
 // nanoseconds since 1970, 0 if zero. New fields go to the end; a row that ends
 // early has zeros there.
-func (b *buffer) encode() []byte {
-	row := make([]byte, 0, 96)
+func (b *buffer) appendTo(row []byte) []byte {
 	row = append(row, bufferVersion)
 	row = appendGeneration(row, b.open)
 	row = appendGeneration(row, b.closed)

@@ -65,7 +65,8 @@ func (in *instance[E, S]) Next() time.Time {
 
 // store makes b the buffer.
 func (in *instance[E, S]) store(ctx context.Context, b buffer) error {
-	if err := in.st.Storage().PutBytes(ctx, bufferKey, b.encode()); err != nil {
+	var row [128]byte // most rows fit, and need no memory of their own
+	if err := in.st.Storage().PutBytes(ctx, bufferKey, b.appendTo(row[:0])); err != nil {
 		return err
 	}
 	in.buffer = b

@@ -10,7 +10,7 @@ import (
 
 // The rows of a debounce object, beside those of the job itself:
 //
-//	b                            the buffer: see buffer.encode
+//	b                            the buffer: see buffer.appendTo
 //	e/<generation>/<position>    one event, encoded; without Reduce
 //	s/<generation>               the state that Reduce made, encoded
 //
@@ -18,13 +18,24 @@ import (
 // the order of their keys.
 const bufferKey = "b"
 
-func eventPrefix(generation uint64) string { return fmt.Sprintf("e/%012x/", generation) }
-
-func eventKey(generation uint64, position int) string {
-	return fmt.Sprintf("e/%012x/%08x", generation, position)
+func eventPrefix(generation uint64) string {
+	return string(append(appendHex([]byte("e/"), generation, 12), '/'))
 }
 
-func stateKey(generation uint64) string { return fmt.Sprintf("s/%012x", generation) }
+func eventKey(generation uint64, position int) string {
+	key := append(appendHex(append(make([]byte, 0, 24), "e/"...), generation, 12), '/')
+	return string(appendHex(key, uint64(position), 8))
+}
+
+func stateKey(generation uint64) string { return string(appendHex([]byte("s/"), generation, 12)) }
+
+// appendHex appends the last digits of n.
+func appendHex(dst []byte, n uint64, digits int) []byte {
+	for i := 4 * (digits - 1); i >= 0; i -= 4 {
+		dst = append(dst, "0123456789abcdef"[n>>i&15])
+	}
+	return dst
+}
 
 // rows is what is stored of one generation, still encoded.
 type rows struct {

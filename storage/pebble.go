@@ -16,10 +16,15 @@ type PebbleOptions struct {
 	// FS is the file system. Default: the operating system's.
 	FS vfs.FS
 	// CacheBytes is the size of the block cache, of which Pebble takes the bytes
-	// of its memtables. Default: 256 MiB.
+	// of its memtables. A cache that is too small for the blocks of one million
+	// objects makes each look at one of them cost half as much again.
+	// Default: 256 MiB.
 	CacheBytes int64
-	// MemTableBytes is the size a memtable may reach. A larger one stalls
-	// writers less and takes longer to replay after a crash. Default: 64 MiB.
+	// MemTableBytes is the size a memtable may reach; Pebble holds up to two. A
+	// larger one is flushed less often, which takes a processor each time, and
+	// takes longer to replay after a crash. With 4 MiB, Pebble's default, nearly
+	// twice as many bytes are written for a new object as with 64 MiB.
+	// Default: 64 MiB.
 	MemTableBytes int
 	// Log receives what Pebble reports. Default: nothing.
 	Log *slog.Logger
@@ -119,6 +124,16 @@ func openPebble(dir, manifest string, o PebbleOptions) (e *pebbleEngine, err err
 	return e, nil
 }
 
+// pebbleOptions are Pebble's, but for the sizes, the format, the filters and one
+// limit on the first level. These defaults of Pebble were measured too, with
+// durable calls of 1,024 callers and with new objects, and kept:
+//
+//   - MemTableStopWritesThreshold 2, L0CompactionThreshold 4: writers were never
+//     stopped. A higher one would keep more in memory, and more in the log.
+//   - One compaction at a time: with two, neither processor time nor the bytes
+//     written changed, and turns would get fewer processors.
+//   - No WALMinSyncInterval: one of 0.5 ms made 64 callers a sixth slower, since
+//     commits share syncs already.
 func pebbleOptions(o PebbleOptions, log *pebbleLog) *pebble.Options {
 	opts := &pebble.Options{
 		FS:           o.FS,
@@ -128,9 +143,8 @@ func pebbleOptions(o PebbleOptions, log *pebbleLog) *pebble.Options {
 		MemTableSize: uint64(cmpOr(o.MemTableBytes, 64<<20)),
 		// The newest format carries checksums that name damage in the log.
 		FormatMajorVersion: pebble.FormatNewest,
-		// With fewer tables in the first level allowed than the default, a burst
-		// of flushes stalls writers; with many more, reads slow down.
-		L0CompactionThreshold: 4,
+		// Twice Pebble's default, because a writer that is stopped here stops all
+		// objects. No load of ours reached 12; with many more, reads slow down.
 		L0StopWritesThreshold: 24,
 		EventListener: &pebble.EventListener{
 			BackgroundError: log.background,
@@ -144,6 +158,10 @@ func pebbleOptions(o PebbleOptions, log *pebbleLog) *pebble.Options {
 		opts.L0CompactionThreshold = 1 << 20
 		opts.L0StopWritesThreshold = 1 << 20
 	}
+	// A filter spares the read of a block for a key that a level does not have,
+	// for about one byte of disk a key. That pays for what is not in the cache;
+	// for what is, no difference was measured. Pebble does not ask those of the
+	// last level.
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}

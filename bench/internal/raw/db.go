@@ -21,7 +21,7 @@ func Options(fs vfs.FS) *pebble.Options {
 		FS: fs, Logger: quiet{},
 		CacheSize: 256 << 20, MemTableSize: 64 << 20,
 		FormatMajorVersion:    pebble.FormatNewest,
-		L0CompactionThreshold: 4, L0StopWritesThreshold: 24,
+		L0StopWritesThreshold: 24,
 	}
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)

@@ -27,7 +27,8 @@ type Options struct {
 	// MaxLive is how many objects may be in memory; beyond it those that were
 	// used least recently leave it. Default: 100,000.
 	MaxLive int
-	// AlarmsInFlight is how many alarm handlers may run at a time. Default: 1024.
+	// AlarmsInFlight is how many alarms may be under way at a time: their handlers
+	// run, or what they wrote is not yet durable. Default: 2048.
 	AlarmsInFlight int
 	// EventRetention is how long events are kept. Default: 24 hours.
 	EventRetention time.Duration
@@ -49,7 +50,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Codec = defaultTo[Codec](o.Codec, JSON{})
 	o.IdleAfter = defaultTo(o.IdleAfter, time.Minute)
 	o.MaxLive = defaultTo(o.MaxLive, 100_000)
-	o.AlarmsInFlight = defaultTo(o.AlarmsInFlight, 1024)
+	o.AlarmsInFlight = defaultTo(o.AlarmsInFlight, 2048)
 	o.EventRetention = defaultTo(o.EventRetention, 24*time.Hour)
 	o.RecoveryConcurrency = defaultTo(o.RecoveryConcurrency, 64)
 	o.MaxKeyBytes = defaultTo(o.MaxKeyBytes, 2<<10)

@@ -12,19 +12,13 @@ import (
 // SleeperClass is the class of the objects of Alarms.
 const SleeperClass = "sleeper"
 
-// lastFired is how many of the objects that fired last are asked whether their
-// turns have ended: more than may be in flight.
-const lastFired = 2048
-
 // Alarms is a host with objects that have an alarm and do nothing when it fires.
 type Alarms struct {
 	*Host
-	arm  *object.Method[time.Time, bool]
-	ping *object.Method[struct{}, bool]
+	arm *object.Method[time.Time, bool]
 
 	entered, left atomic.Int64
 	expected      atomic.Int64
-	last          [lastFired]atomic.Pointer[string]
 	late          atomic.Pointer[measure.Latencies]
 	all           atomic.Pointer[chan struct{}]
 }
@@ -36,9 +30,8 @@ type sleeper struct {
 
 // Alarm notes how late it is.
 func (s *sleeper) Alarm(_ context.Context, info object.AlarmInfo) error {
-	a, name := s.a, s.st.Name()
+	a := s.a
 	n := a.entered.Add(1)
-	a.last[n%lastFired].Store(&name)
 	if late := a.late.Load(); late != nil {
 		late.RecordAs(int(n), max(time.Since(info.Scheduled), 1))
 	}
@@ -56,7 +49,6 @@ func (a *Alarms) Definition() object.Definition {
 	a.arm = object.Handle(class, "arm", func(s *sleeper, ctx context.Context, at time.Time) (bool, error) {
 		return true, s.st.SetAlarm(ctx, at)
 	})
-	a.ping = object.Handle(class, "ping", func(*sleeper, context.Context, struct{}) (bool, error) { return true, nil })
 	return class
 }
 
@@ -99,24 +91,25 @@ func (a *Alarms) Arm(ctx context.Context, n int, due func(i int) time.Time) erro
 	return a.Durable()
 }
 
-// Wait waits for the last firing that was expected, and until its effect and
-// those of all others are durable: a call of an object waits for its turn.
+// Wait waits for the last firing that was expected, and until the effects of all
+// are durable: until then an alarm is under way.
 func (a *Alarms) Wait(ctx context.Context, all <-chan struct{}) error {
+	err := await(ctx, a, all)
+	for err == nil && a.Gauge("holdfast_alarms_in_flight") > 0 {
+		err = await(ctx, a, time.After(20*time.Microsecond))
+	}
+	return err
+}
+
+func await[T any](ctx context.Context, a *Alarms, c <-chan T) error {
 	select {
-	case <-all:
+	case <-c:
+		return nil
 	case <-a.Done():
 		return a.Err()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return measure.Each(ctx, 64, lastFired, func(i int) error {
-		name := a.last[i].Load()
-		if name == nil {
-			return nil
-		}
-		_, err := a.ping.Call(ctx, a.Host, *name, struct{}{})
-		return err
-	})
 }
 
 // Set sets the alarm of sleeper i, durably.

@@ -71,7 +71,7 @@ func (r *RawAlarms) Steady(ctx context.Context, n int, perSecond float64) (measu
 // Drain reads the index in order and removes the rows of each alarm in a batch of
 // its own, as its turn does, with many batches under way. It returns how many.
 func (r *RawAlarms) Drain() (int, error) {
-	p := raw.NewPipeline(r.DB, 1024)
+	p := raw.NewPipeline(r.DB, 2048) // as many as a host has under way
 	n := 0
 	for shard := range storage.DefaultShards {
 		done, err := r.drainShard(p, shard)

@@ -60,7 +60,7 @@ var costs = []cost{
 		closing(t, d.Close)
 		return per(d.Meters(), 64, 20_000, d.Add)
 	}},
-	{"a run of a continuous job", measure.Costs{"allocs": 86, "bytes": 7900, "commits": 1.1, "log bytes": 1560}, func(t *testing.T) (measure.Costs, error) {
+	{"a run of a continuous job", measure.Costs{"allocs": 69, "bytes": 6900, "commits": 1.1, "log bytes": 1560}, func(t *testing.T) (measure.Costs, error) {
 		r, err := workload.OpenRuns(t.Context(), t.TempDir())
 		if err != nil {
 			return nil, err

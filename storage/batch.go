@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -19,8 +20,8 @@ type Batch struct {
 	data    []byte
 	count   uint32
 
-	// overlay answers reads of the batch's own changes. It is made by the first
-	// read, and covers the records before overlayLen.
+	// overlay answers reads of the batch's own changes, if these are more than
+	// fewRecords or a range is read. It covers the records before overlayLen.
 	overlay    map[string]change
 	ranges     []span // deleted ranges in the part covered
 	overlayLen int
@@ -36,6 +37,10 @@ type span struct{ lower, upper string }
 
 const (
 	batchHeaderLen = 12
+
+	// fewRecords is how many records a read looks through one by one: that
+	// costs less than an overlay, which copies each key.
+	fewRecords = 16
 
 	recordDelete      = 0
 	recordSet         = 1
@@ -123,14 +128,34 @@ func (b *Batch) Rollback(sp Savepoint) {
 // lookup returns the batch's own answer for key: its value, or that it is
 // deleted, or that the batch says nothing of it (known is false).
 func (b *Batch) lookup(key []byte) (value []byte, deleted, known bool) {
-	if b.count == 0 {
+	switch {
+	case b.count == 0:
 		return nil, false, false
+	case b.overlay == nil && b.count <= fewRecords:
+		return b.scan(key)
 	}
 	b.index()
 	if c, ok := b.overlay[string(key)]; ok {
 		return b.data[c.from:c.to], c.deleted, true
 	}
 	return nil, true, b.covered(string(key))
+}
+
+// scan is lookup by reading all records: the last that tells of key counts.
+func (b *Batch) scan(key []byte) (value []byte, deleted, known bool) {
+	for off := batchHeaderLen; off < len(b.data); {
+		kind, k, from, to, next := parseRecord(b.data, off)
+		switch {
+		case kind == recordRangeDelete:
+			if bytes.Compare(k, key) <= 0 && bytes.Compare(key, b.data[from:to]) < 0 {
+				value, deleted, known = nil, true, true
+			}
+		case bytes.Equal(k, key):
+			value, deleted, known = b.data[from:to], kind == recordDelete, true
+		}
+		off = next
+	}
+	return value, deleted, known
 }
 
 // covered reports whether a range delete of the batch removes key.

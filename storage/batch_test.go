@@ -22,6 +22,33 @@ func TestBatchReadsLikeMap(t *testing.T) {
 	})
 }
 
+// A batch of few records, which is read one by one, answers as one with an overlay.
+func TestSmallBatchReadsLikeALargeOne(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var b Batch
+		for i := range rapid.IntRange(1, fewRecords).Draw(rt, "records") {
+			key := keys.Draw(rt, "key")
+			switch rapid.IntRange(0, 2).Draw(rt, "kind") {
+			case 0:
+				b.Set([]byte(key), fmt.Append(nil, i))
+			case 1:
+				b.Delete([]byte(key))
+			default:
+				b.DeleteRange([]byte(key), []byte(keys.Draw(rt, "upper")))
+			}
+		}
+		for _, key := range []string{"", "\x00", "a", "a\x00", "aa", "ab", "abc", "b", "ba", "c", "z", "\xfe\xff", "\xff", "\xff\xff"} {
+			value, deleted, known := b.scan([]byte(key))
+			b.index()
+			c, set := b.overlay[key]
+			want, gone := string(b.data[c.from:c.to]), set && c.deleted || !set && b.covered(key)
+			if string(value) != want || deleted != gone || known != (set || gone) {
+				rt.Fatalf("%q: %q, deleted %v, known %v; the overlay has %q, set %v, deleted %v", key, value, deleted, known, want, set, gone)
+			}
+		}
+	})
+}
+
 // batchModel is a batch on one object, beside what its reads must return.
 type batchModel struct {
 	t      testing.TB

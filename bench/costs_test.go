@@ -32,6 +32,10 @@ var costs = []cost{
 		c := counters(t)
 		return per(c.Meters(), 64, 20_000, c.Increment)
 	}},
+	{"a durable increment with an idempotency key, 64 callers", measure.Costs{"allocs": 3.7, "bytes": 190, "commits": 1.01, "log bytes": 152}, func(t *testing.T) (measure.Costs, error) {
+		c := counters(t)
+		return per(c.Meters(), 64, 20_000, c.IncrementOnce)
+	}},
 	{"an alarm that is due, of 10,000", measure.Costs{"allocs": 2.9, "bytes": 1010, "commits": 1.05, "log bytes": 130}, func(t *testing.T) (measure.Costs, error) {
 		a, err := workload.OpenAlarms(t.TempDir(), object.Options{})
 		if err != nil {

@@ -64,8 +64,8 @@ var typeMutants = []mutant{
 	{
 		Name: "late-event-joins-the-due-generation", Promise: "D4", File: "jobs/debounce/add.go",
 		Edits: []edit{{
-			Old: `!at.IsZero() && !at.After(in.now()) {`,
-			New: `!at.IsZero() && !at.After(in.now()) && !mutant("late-event-joins-the-due-generation") {`,
+			Old: `!at.IsZero() && !at.After(in.life.Now()) {`,
+			New: `!at.IsZero() && !at.After(in.life.Now()) && !mutant("late-event-joins-the-due-generation") {`,
 		}},
 		Package: "jobs/debounce", Test: "TestCrashDueWhileDown/map",
 	},

@@ -42,7 +42,7 @@ func (in *instance[E, S]) collecting(ctx context.Context) (buffer, error) {
 		return buffer{open: generation{number: 1}}, nil
 	}
 	at, why := in.limits.due(b.open)
-	if !b.isClosed() && in.flushes() && !at.IsZero() && !at.After(in.now()) {
+	if !b.isClosed() && in.flushes() && !at.IsZero() && !at.After(in.life.Now()) {
 		b.close(at, why)
 		in.known = false
 	}
@@ -73,7 +73,7 @@ func (in *instance[E, S]) keep(ctx context.Context, g *generation, ev E) error {
 		return fmt.Errorf("%s: %w: %d", in.st.ID(), ErrFull, g.count)
 	}
 	key := eventKey(g.number, g.count)
-	*g = in.limits.with(*g, in.now())
+	*g = in.limits.with(*g, in.life.Now())
 	return in.st.Storage().Put(ctx, key, ev)
 }
 
@@ -91,7 +91,7 @@ func (in *instance[E, S]) fold(ctx context.Context, g *generation, ev E) error {
 	if err := in.st.Storage().Put(ctx, stateKey(g.number), state); err != nil {
 		return err
 	}
-	*g = in.limits.with(*g, in.now())
+	*g = in.limits.with(*g, in.life.Now())
 	g.folded = true
 	in.state, in.known = state, true
 	return nil

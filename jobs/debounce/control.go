@@ -15,7 +15,7 @@ func (in *instance[E, S]) flushNow(ctx context.Context, _ none) (last uint64, er
 		return 0, &jobs.MoveError{From: s, To: jobs.Executing}
 	}
 	err = in.life.Turn(ctx, func(ctx context.Context) error {
-		b := in.buffer.wanted(in.now())
+		b := in.buffer.wanted(in.life.Now())
 		switch {
 		case b.open.count > 0:
 			last = b.open.number

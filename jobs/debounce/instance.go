@@ -73,10 +73,6 @@ func (in *instance[E, S]) store(ctx context.Context, b buffer) error {
 	return nil
 }
 
-// now is the present as it is stored: in UTC and without a monotonic part, so
-// that a time is the same before and after it was read again.
-func (in *instance[E, S]) now() time.Time { return in.st.Now().Round(0).UTC() }
-
 // existing is nil if there is such a job.
 func (in *instance[E, S]) existing() error {
 	if !in.life.Exists() {

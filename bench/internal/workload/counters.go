@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"encoding/binary"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
@@ -107,6 +108,12 @@ func (c *Counters) Load(i int) error {
 // Increment adds one, durably.
 func (c *Counters) Increment(i int) error {
 	_, err := increment.Call(c.ctx, c.Host, c.name(i), 1)
+	return err
+}
+
+// IncrementOnce adds one under an idempotency key of its own, durably.
+func (c *Counters) IncrementOnce(i int) error {
+	_, err := increment.Call(c.ctx, c.Host, c.name(i), 1, object.Idempotent(strconv.Itoa(i), time.Hour))
 	return err
 }
 

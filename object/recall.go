@@ -102,7 +102,7 @@ const (
 	// filterPiece is how many stored marks a look reads until all are known.
 	filterPiece = 32
 	// recallBytes bounds the filters of a host together. One of them takes a
-	// quarter at most, which is enough for 3.5 million marks. Objects without
+	// quarter at most, which is enough for 2.7 million marks. Objects without
 	// room for their filter read the store.
 	recallBytes = 32 << 20
 )

@@ -107,6 +107,7 @@ func (e *Engine) sorted() []*execution {
 // together lie together.
 func (e *Engine) newToken() Token {
 	const digits = 16
-	b := strconv.AppendUint(make([]byte, 0, 2*digits), e.st.NextSequence(), digits)
-	return Token(append([]byte("0000000000000000")[len(b):], b...))
+	b := append(make([]byte, 0, 2*digits), "0000000000000000"...)
+	b = strconv.AppendUint(b, e.st.NextSequence(), digits)
+	return Token(b[len(b)-digits:])
 }

@@ -96,7 +96,7 @@ func (a *Alarms) Arm(ctx context.Context, n int, due func(i int) time.Time) erro
 func (a *Alarms) Wait(ctx context.Context, all <-chan struct{}) error {
 	err := await(ctx, a, all)
 	for err == nil && a.Gauge("holdfast_alarms_in_flight") > 0 {
-		err = await(ctx, a, time.After(20*time.Microsecond))
+		err = await(ctx, a, time.After(200*time.Microsecond))
 	}
 	return err
 }

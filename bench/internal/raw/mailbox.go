@@ -1,12 +1,17 @@
 package raw
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/puzpuzpuz/xsync/v4"
+)
 
 // Mailboxes are in-memory objects whose calls wait in a locked queue that the
 // first caller serves: the least that a turn without storage can be.
 type Mailboxes struct {
 	boxes []box
-	pool  sync.Pool // of *message
+	names *xsync.Map[string, *box] // nil: they are found by number only
+	pool  sync.Pool                // of *message
 }
 
 type message struct {
@@ -29,11 +34,29 @@ func NewMailboxes(objects int) *Mailboxes {
 	}
 }
 
+// NewNamedMailboxes makes an object for each name, each with memory of its own.
+func NewNamedMailboxes(names []string) *Mailboxes {
+	m := NewMailboxes(0)
+	m.names = xsync.NewMap[string, *box](xsync.WithPresize(len(names)))
+	for _, name := range names {
+		m.names.Store(name, &box{})
+	}
+	return m
+}
+
 // Read calls object i modulo their number and returns what its turn read.
-func (m *Mailboxes) Read(i int) uint64 {
+func (m *Mailboxes) Read(i int) uint64 { return m.call(&m.boxes[i%len(m.boxes)]) }
+
+// ReadNamed is Read of an object that is found by its name in a concurrent map.
+func (m *Mailboxes) ReadNamed(name string) uint64 {
+	b, _ := m.names.Load(name)
+	return m.call(b)
+}
+
+func (m *Mailboxes) call(b *box) uint64 {
 	msg := m.pool.Get().(*message)
 	msg.next = nil
-	if b := &m.boxes[i%len(m.boxes)]; b.push(msg) {
+	if b.push(msg) {
 		b.drain()
 	}
 	v := <-msg.reply

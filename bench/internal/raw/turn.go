@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // Turns is the bare turn loop: the least that durable turns can be.
@@ -18,6 +20,7 @@ type turn struct {
 	mu  sync.Mutex
 	key []byte
 	n   uint64
+	b   storage.Batch // of Rows
 }
 
 // NewTurns makes a loop over some objects.
@@ -40,6 +43,27 @@ func (t *Turns) Increment(i int) error {
 	var v [8]byte
 	binary.BigEndian.PutUint64(v[:], o.n)
 	err := b.Set(o.key, v[:], nil)
+	return t.finish(o, b, err)
+}
+
+// Rows is one turn of object i modulo their number that stores the rows of a
+// storage.Batch instead. The function that puts them there gets the object's place
+// and which of its turns this is, and runs alone for the object.
+func (t *Turns) Rows(i int, rows func(b *storage.Batch, o storage.Object, n uint64)) error {
+	i %= len(t.objects)
+	o := &t.objects[i]
+	o.mu.Lock()
+	o.n++
+	o.b.Reset()
+	id := storage.ID{Class: "object", Name: string(o.key)}
+	rows(&o.b, storage.Object{ID: id, Shard: i % storage.DefaultShards, Number: storage.Number(i + 1), Epoch: 1}, o.n)
+	b := t.db.NewBatchWithSize(o.b.Len())
+	err := b.SetRepr(append(b.Repr()[:0], o.b.Repr()...))
+	return t.finish(o, b, err)
+}
+
+// finish applies b, unlocks the object, and waits for the sync.
+func (t *Turns) finish(o *turn, b *pebble.Batch, err error) error {
 	if err == nil {
 		err = t.db.ApplyNoSyncWait(b, pebble.Sync)
 	}

@@ -55,6 +55,15 @@ func (c *closers) counters(e *Env, objects int, o object.Options, others ...obje
 	return h, err
 }
 
+// live opens a host with counters that are all in memory and stay there.
+func (c *closers) live(ctx context.Context, e *Env, objects int) (*workload.Counters, error) {
+	h, err := c.counters(e, objects, object.Options{MaxLive: 2 * objects, IdleAfter: time.Hour})
+	if err != nil {
+		return nil, err
+	}
+	return h, h.Wake(ctx)
+}
+
 // raw opens bare Pebble on a counted disk.
 func (c *closers) raw(e *Env) (*pebble.DB, *measure.Disk, error) {
 	dir, err := c.dir(e)

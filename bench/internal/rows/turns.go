@@ -23,11 +23,8 @@ func p1(s Size) (cases []*Case) {
 				times(1/0.3, 0, "≥ 0.3 × as many as the reference"),
 			},
 			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				h, err := c.counters(e, objects, object.Options{MaxLive: 2 * objects, IdleAfter: time.Hour})
+				h, err := c.live(ctx, e, objects)
 				if err != nil {
-					return nil, nil, err
-				}
-				if err := h.Wake(ctx); err != nil {
 					return nil, nil, err
 				}
 				boxes := raw.NewMailboxes(objects)

@@ -83,7 +83,7 @@ func OpenCounters(dir string, objects int, o object.Options, others ...object.De
 
 // With is the same host with the first n counters only.
 func (c *Counters) With(n int) *Counters {
-	return &Counters{c.Host, n, names(min(n, keptNames)), c.ctx}
+	return &Counters{c.Host, n, Names(min(n, keptNames)), c.ctx}
 }
 
 func (c *Counters) name(i int) string {

@@ -47,8 +47,8 @@ func (h *Host) Close() error { return h.Shutdown(context.Background()) }
 // Durable waits until all that was committed is on disk.
 func (h *Host) Durable() error { return h.Store().WaitDurable(h.Store().Applied()) }
 
-// names are those of the first n objects of a workload.
-func names(n int) []string {
+// Names are those of the first n objects of a workload.
+func Names(n int) []string {
 	out := make([]string, n)
 	for i := range out {
 		out[i] = Name(i)

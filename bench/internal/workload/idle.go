@@ -31,7 +31,7 @@ func OpenIdle(dir string, objects, live int, idleAfter time.Duration) (*Idle, er
 	if err != nil {
 		return nil, err
 	}
-	return &Idle{h, names(objects)}, nil
+	return &Idle{h, Names(objects)}, nil
 }
 
 // Create makes all objects exist on disk.

@@ -29,7 +29,7 @@ type Debounce struct {
 
 // OpenDebounce opens a host with some debounce objects.
 func OpenDebounce(dir string, objects int) (*Debounce, error) {
-	d := &Debounce{names: names(objects)}
+	d := &Debounce{names: Names(objects)}
 	d.job = debounce.New(debounce.Config[Event, struct{}]{
 		Name: "hooks", Quiet: time.Hour, MaxPending: 1 << 30,
 		Flush: func(context.Context, *debounce.Flush[Event, struct{}]) error { return nil },

@@ -1,0 +1,126 @@
+package rows
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/bench/internal/raw"
+	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// The reference of P1 finds its objects by number. Beside one that finds them by
+// name it shows what of the difference is the look-up.
+//
+// The targets of P6 and P14 are stated against a plain increment, which stores one
+// row where they store three and four. What bare Pebble needs for as many rows
+// shows how much of the difference is theirs.
+
+// p1Floor is P1 beside mailboxes that are found by name.
+func p1Floor(s Size) (cases []*Case) {
+	for _, objects := range pick(s, []int{10}, []int{1, 100_000}, []int{1, 100_000}) {
+		cases = append(cases, &Case{
+			ID: "P1", What: "call that reads memory, beside a look-up by name", Size: fmt.Sprintf("objects=%d", objects), N: float64(objects), Unit: "ns",
+			Against: "a mailbox that its caller runs, found by name in a concurrent map",
+			Targets: []Target{times(1/0.3, 0, "≥ 0.3 × as many as the reference")},
+			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+				h, err := c.live(ctx, e, objects)
+				if err != nil {
+					return nil, nil, err
+				}
+				names := workload.Names(objects)
+				boxes := raw.NewNamedMailboxes(names)
+				return nanos(e.For, h.Read), nanos(e.For, func(i int) error {
+					boxes.ReadNamed(names[i%objects])
+					return nil
+				}), nil
+			}),
+		})
+	}
+	return cases
+}
+
+// p6Floor is P6 beside the same rows in the bare turn loop.
+func p6Floor(s Size) (cases []*Case) {
+	for _, n := range pick(s, []int{16}, []int{64, 1024}, []int{64, 1024}) {
+		cases = append(cases, &Case{
+			ID: "P6", What: "set an alarm, beside the same rows", Size: fmt.Sprintf("callers=%d", n), N: float64(n), Unit: "/s",
+			Against: "the bare turn loop with the same rows",
+			Targets: []Target{ratio(0.7)},
+			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+				h, err := c.counters(e, hot, object.Options{})
+				if err != nil {
+					return nil, nil, err
+				}
+				turns, disk, err := c.turns(e, hot)
+				if err != nil {
+					return nil, nil, err
+				}
+				far := time.Now().Add(24 * time.Hour)
+				set := func(i int) error { return h.Arm(i, far.Add(time.Duration(i)*time.Microsecond)) }
+				return rate(n, e.For, h.Meters(), set), rate(n, e.For, disk.Meters(), alarmRows(turns, far)), nil
+			}),
+		})
+	}
+	return cases
+}
+
+// alarmRows moves the alarm of an object: its row, and an entry of the index for
+// the one that was.
+func alarmRows(turns *raw.Turns, far time.Time) func(i int) error {
+	due := make([]int64, hot)
+	return func(i int) error {
+		return turns.Rows(i, func(b *storage.Batch, o storage.Object, n uint64) {
+			at := far.Add(time.Duration(i) * time.Microsecond)
+			to, from := alarm.Nanos(at), &due[i%hot]
+			if n == 1 {
+				from = nil
+			}
+			b.MoveAlarm(o, from, &to, alarm.AppendRow(nil, alarm.Row{Due: at, Gen: n, Scheduled: at}), alarm.AppendIndex(nil, n, o.ID.Class, o.ID.Name))
+			due[i%hot] = to
+		})
+	}
+}
+
+// p14Floor is P14 beside as many rows of as many bytes in the bare turn loop.
+func p14Floor(s Size) (cases []*Case) {
+	for _, objects := range []int{1, hot} {
+		for _, n := range pick(s, []int{16}, []int{64, 1024}, []int{64, 1024}) {
+			cases = append(cases, &Case{
+				ID: "P14", What: "debounce adds with ids, beside the same rows", Size: fmt.Sprintf("objects=%d callers=%d", objects, n), N: float64(n), Unit: "/s",
+				Against: "the bare turn loop with as many rows and bytes",
+				Targets: []Target{ratio(0.7)},
+				Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+					dir, err := c.dir(e)
+					if err != nil {
+						return nil, nil, err
+					}
+					d, err := workload.OpenDebounce(dir, objects)
+					if err != nil {
+						return nil, nil, err
+					}
+					c.add(d.Close)
+					turns, disk, err := c.turns(e, objects)
+					if err != nil {
+						return nil, nil, err
+					}
+					return rate(n, e.For, d.Meters(), d.Add), rate(n, e.For, disk.Meters(), func(i int) error { return turns.Rows(i, eventRows) }), nil
+				}),
+			})
+		}
+	}
+	return cases
+}
+
+// eventRows are an event, the count of the buffer, and the mark of an id with its
+// entry of the expiry index.
+func eventRows(b *storage.Batch, o storage.Object, n uint64) {
+	id := strconv.FormatUint(n, 10)
+	b.SetData(o, fmt.Sprintf("e/000000000001/%08x", n), fmt.Appendf(nil, `{"id":"event %s","n":%s}`, id, id))
+	b.SetData(o, "b", make([]byte, 40))
+	b.SetMark(o, "e/event "+id, time.Now().Add(24*time.Hour).UnixNano(), fmt.Appendf(nil, `{"generation":1,"events":%s}`, id))
+}

@@ -202,7 +202,8 @@ func TestCrashReplay(t *testing.T) {
 	exhaust(t, 1, func(s *harness.Sim) {
 		healed := false
 		p := newPool(s, config{
-			Retry: jobs.Retry{MaxAttempts: 3, RetryIf: func(err error) bool { return errors.Is(err, jobs.ErrLost) }},
+			// Enough for three lost executions after the replay, and not for these and the one before.
+			Retry: jobs.Retry{MaxAttempts: 4, RetryIf: func(err error) bool { return errors.Is(err, jobs.ErrLost) }},
 			Work: func(context.Context, *workerpool.Task[string]) (string, error) {
 				if !healed {
 					return "", errors.New("broken")

@@ -21,7 +21,7 @@ func Fuzz(f *testing.F, scenario Scenario, opts ...Option) {
 	f.Helper()
 	tr := newTrials(f, "fuzz", opts)
 	f.Cleanup(tr.record)
-	for seed := range uint64(8) {
+	for seed := range uint64(16) {
 		f.Add(fuzzSeed(seed))
 	}
 	fuzz := rapid.MakeFuzz(func(rt *rapid.T) { tr.try(rt, scenario) })

@@ -38,6 +38,7 @@ type drawnFault struct {
 const (
 	drawnCrashes = 3   // at most in a run
 	drawnPoints  = 300 // at most between two crashes
+	drawnNear    = 15  // at most between half of them: what one crash leaves is open when the next comes
 	drawnKeeps   = 8   // commits that survive a crash, at most
 	drawnTorn    = 4   // ways to tear a write
 	drawnFaults  = 4   // at most in a run
@@ -47,8 +48,9 @@ const (
 
 func newDrawn(rt *rapid.T) *drawn {
 	d := &drawn{rt: rt}
+	gaps := rapid.OneOf(rapid.IntRange(0, drawnNear), rapid.IntRange(0, drawnPoints))
 	for range rapid.IntRange(0, drawnCrashes).Draw(rt, "crashes") {
-		gap := rapid.IntRange(0, drawnPoints).Draw(rt, "after points")
+		gap := gaps.Draw(rt, "after points")
 		d.crashes = append(d.crashes, drawnCrash{gap, drawLeaves(rt)})
 	}
 	return d

@@ -70,6 +70,10 @@ const (
 // Attach returns the engine of the object of st. A constructor calls it when p
 // has loaded what it has stored. It makes the check of a wake-up (R1 to R3) and
 // arms what that asks for; it never runs what is due.
+//
+// The object's class must be defined with ClassOptions. With the options of other
+// classes a wake-up that fails, or is cut off by crashes, a few times in a row
+// becomes a dead letter, and nothing runs until the object is called.
 func Attach(ctx context.Context, st *object.State, o Options, p Policy) (*Engine, error) {
 	e, err := newEngine(ctx, st, o, p)
 	if err != nil {

@@ -30,7 +30,8 @@ type ClassOptions struct {
 	// 8, 16, 32 and 64 s, each plus 0 to 25 %.
 	AlarmRetry alarm.Retry
 	// MaxAlarmCrashes is how many attempts of an alarm in a row may be cut off
-	// by the end of the process before it becomes a dead letter. Default: 3.
+	// by the end of the process before it becomes a dead letter. Default: 5, which
+	// is more than the random crashes of a run of harness.Check.
 	MaxAlarmCrashes int
 	// OnDeadLetter is called, beside the turns, for each alarm that becomes a
 	// dead letter. It may be called again for the same one after a crash.
@@ -51,7 +52,7 @@ func (o ClassOptions) withDefaults(h *Options) ClassOptions {
 		o.BlockLimit = 30 * time.Second
 	}
 	if o.MaxAlarmCrashes == 0 {
-		o.MaxAlarmCrashes = 3
+		o.MaxAlarmCrashes = 5
 	}
 	return o
 }

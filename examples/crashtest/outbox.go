@@ -30,7 +30,8 @@ type Deliver func(ctx context.Context, key, message string) error
 // NewOutbox defines an outbox. The retry is that of each message.
 func NewOutbox(name string, retry jobs.Retry, deliver Deliver) *Outbox {
 	o := &Outbox{deliver: deliver, options: jobs.Options{Retry: retry}}
-	o.Class = object.Define(name, func(ctx context.Context, st *object.State) (*box, error) { return load(ctx, st, o) })
+	o.Class = object.Define(name, func(ctx context.Context, st *object.State) (*box, error) { return load(ctx, st, o) },
+		jobs.ClassOptions(object.ClassOptions{})) // a wake-up is tried until it succeeds
 	o.post = object.Handle(o.Class, "post", (*box).post)
 	o.status = object.Handle(o.Class, "status", (*box).status)
 	return o

@@ -11,13 +11,18 @@ var table = []struct {
 	id    string
 	cases func(Size) []*Case
 }{
-	{"P1", both(p1, p1Floor)}, {"P2", p2}, {"P3", p3}, {"P4", p4}, {"P5", p5}, {"P6", both(p6, p6Floor)}, {"P7", p7}, {"P8", p8}, {"P9", p9}, {"P10", p10},
-	{"P11", p11}, {"P12", p12}, {"P13", p13}, {"P14", both(p14, p14Floor)}, {"P15", p15}, {"P16", p16}, {"P17", p17}, {"P18", p18}, {"P19", p19},
+	{"P1", each(p1, p1Floor)}, {"P2", p2}, {"P3", p3}, {"P4", p4}, {"P5", p5}, {"P6", each(p6, p6Floor)}, {"P7", p7}, {"P8", p8}, {"P9", p9}, {"P10", p10},
+	{"P11", p11}, {"P12", p12}, {"P13", p13}, {"P14", each(p14, p14Floor, p14Least)}, {"P15", p15}, {"P16", p16}, {"P17", p17}, {"P18", p18}, {"P19", p19},
 }
 
-// both are the cases of the one and then of the other.
-func both(one, other func(Size) []*Case) func(Size) []*Case {
-	return func(s Size) []*Case { return append(one(s), other(s)...) }
+// each are the cases of the one and then of the other.
+func each(parts ...func(Size) []*Case) func(Size) []*Case {
+	return func(s Size) (cases []*Case) {
+		for _, part := range parts {
+			cases = append(cases, part(s)...)
+		}
+		return cases
+	}
 }
 
 // IDs are the ids of all rows.

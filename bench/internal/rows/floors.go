@@ -116,6 +116,40 @@ func p14Floor(s Size) (cases []*Case) {
 	return cases
 }
 
+// p14Least is the bare turn loop with the two rows that any add with an id stores,
+// beside our own increments: what the target asks of an add at best.
+func p14Least(s Size) (cases []*Case) {
+	for _, objects := range []int{1, hot} {
+		for _, n := range pick(s, []int{16}, []int{64, 1024}, []int{64, 1024}) {
+			cases = append(cases, &Case{
+				ID: "P14", What: "bare turn loop, an event and the mark of its id", Size: fmt.Sprintf("objects=%d callers=%d", objects, n), N: float64(n), Unit: "/s",
+				Against: map[int]string{1: "P3", hot: "P4"}[objects] + ": our own durable increments",
+				Targets: []Target{ratio(0.6)},
+				Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+					turns, disk, err := c.turns(e, objects)
+					if err != nil {
+						return nil, nil, err
+					}
+					counts, err := c.counters(e, objects, object.Options{})
+					if err != nil {
+						return nil, nil, err
+					}
+					return rate(n, e.For, disk.Meters(), func(i int) error { return turns.Rows(i, leastRows) }),
+						rate(n, e.For, counts.Meters(), counts.Increment), nil
+				}),
+			})
+		}
+	}
+	return cases
+}
+
+// leastRows are an event and the mark of its id, which any design must store.
+func leastRows(b *storage.Batch, o storage.Object, n uint64) {
+	id := strconv.FormatUint(n, 10)
+	b.SetData(o, fmt.Sprintf("e/000000000001/%08x", n), fmt.Appendf(nil, `{"id":"event %s","n":%s}`, id, id))
+	b.SetData(o, "m/event "+id, fmt.Appendf(nil, `{"generation":1,"events":%s}`, id))
+}
+
 // eventRows are an event, the count of the buffer, and the mark of an id with its
 // entry of the expiry index.
 func eventRows(b *storage.Batch, o storage.Object, n uint64) {

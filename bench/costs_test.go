@@ -56,7 +56,7 @@ var costs = []cost{
 		err = p.Run(context.Background(), n, nil)
 		return m.PerOp(n), err
 	}},
-	{"an event with an id for a debounce", measure.Costs{"allocs": 11.9, "bytes": 565, "commits": 1.01, "log bytes": 286}, func(t *testing.T) (measure.Costs, error) {
+	{"an event with an id for a debounce", measure.Costs{"allocs": 11.9, "bytes": 565, "commits": 1.01, "log bytes": 268}, func(t *testing.T) (measure.Costs, error) {
 		d, err := workload.OpenDebounce(t.TempDir(), 1000)
 		if err != nil {
 			return nil, err

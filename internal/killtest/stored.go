@@ -159,20 +159,17 @@ func (r *reader) loop(o storage.Object, rows map[string][]byte) error {
 }
 
 // batch reads a debounce job. Its events are e/generation/position, so the order
-// of the keys is theirs.
+// of the keys is theirs; each tells of its generation, and for the open one the
+// newest counts where it has more events than the buffer.
 func (r *reader) batch(o storage.Object, rows map[string][]byte) error {
 	b := judge.Batch{Count: make(map[uint64]int), Rows: make(map[uint64][]string)}
 	f := fields{rows["b"]}
 	f.skip(1) // version
 	for _, number := range []*uint64{&b.Open, &b.Closed} {
-		if *number = f.uvarint(); *number == 0 {
-			continue
+		var count int
+		if *number, count = f.generation(); *number != 0 {
+			b.Count[*number] = count
 		}
-		b.Count[*number] = int(f.varint())
-		for range 6 { // folded, and five times
-			f.varint()
-		}
-		f.bytes() // reason
 	}
 	b.Flushed, b.Dropped = f.varint(), f.varint()
 	ids := make(map[uint64]map[string]string)
@@ -180,8 +177,15 @@ func (r *reader) batch(o storage.Object, rows map[string][]byte) error {
 		var event program.BatchEvent
 		generation, position, _ := strings.Cut(rest, "/")
 		g, err := strconv.ParseUint(generation, 16, 64)
+		f := fields{value}
+		f.skip(1) // version
+		if number, count := f.generation(); err == nil && number != g {
+			err = fmt.Errorf("the event %s tells of generation %d", rest, number)
+		} else if g == b.Open {
+			b.Count[g] = max(b.Count[g], count)
+		}
 		if err == nil {
-			err = json.Unmarshal(value, &event)
+			err = json.Unmarshal(f.rest, &event)
 		}
 		if ids[g] == nil {
 			ids[g] = make(map[string]string)
@@ -290,6 +294,19 @@ func (f *fields) varint() int64 {
 	v, n := binary.Varint(f.rest)
 	f.skip(n)
 	return v
+}
+
+// generation reads a generation of a debounce job.
+func (f *fields) generation() (number uint64, count int) {
+	if number = f.uvarint(); number == 0 {
+		return 0, 0
+	}
+	count = int(f.varint())
+	for range 6 { // folded, and five times
+		f.varint()
+	}
+	f.bytes() // reason
+	return number, count
 }
 
 func (f *fields) bytes() []byte {

@@ -49,6 +49,14 @@ var typeMutants = []mutant{
 		Package: "jobs/debounce", Test: "TestCrashEveryReason/quiet/map",
 	},
 	{
+		Name: "newest-row-not-read", Promise: "D1", File: "jobs/debounce/rows.go",
+		Edits: []edit{{
+			Old: `	case newest.count > g.count:`,
+			New: `	case newest.count > g.count && !mutant("newest-row-not-read"):`,
+		}},
+		Package: "jobs/debounce", Test: "TestCrashEveryReason/quiet/map",
+	},
+	{
 		Name: "generation-not-moved", Promise: "D3", File: "jobs/debounce/buffer.go",
 		Edits: []edit{{
 			Old: `	b.open = generation{number: b.closed.number + 1}

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs"
 )
 
-// add is a turn that stores one event: its row or the new state, the buffer with
-// the new count, the mark of its id and the alarm are one batch (D1). It reads
-// none of the events that are there.
+// add is a turn that stores one event: its row or the new state, which tells the
+// new count too, the mark of its id and the alarm are one batch (D1). It reads none
+// of the events that are there, and stores the buffer only for a new generation.
 func (in *instance[E, S]) add(ctx context.Context, ev E) (ack Ack, err error) {
 	if ev, err = valid(ev); err != nil {
 		return Ack{}, err
@@ -21,10 +21,15 @@ func (in *instance[E, S]) add(ctx context.Context, ev E) (ack Ack, err error) {
 		if err != nil {
 			return err
 		}
+		known := b == in.buffer
 		if err := in.keep(ctx, &b.open, ev); err != nil {
 			return err
 		}
 		ack = Ack{Generation: b.open.number, Events: b.open.count}
+		if known {
+			in.buffer = b // the event's row tells the rest
+			return nil
+		}
 		return in.store(ctx, b)
 	})
 	return ack, err
@@ -74,7 +79,17 @@ func (in *instance[E, S]) keep(ctx context.Context, g *generation, ev E) error {
 	}
 	key := eventKey(g.number, g.count)
 	*g = in.limits.with(*g, in.life.Now())
-	return in.st.Storage().Put(ctx, key, ev)
+	return in.put(ctx, key, *g, ev)
+}
+
+// put stores the row of an event or a state with its generation.
+func (in *instance[E, S]) put(ctx context.Context, key string, g generation, v any) error {
+	encoded, err := in.st.Codec().Encode(v)
+	if err != nil {
+		return fmt.Errorf("%s: encode key %q: %w", in.st.ID(), key, err)
+	}
+	var room [512]byte // most rows fit, and need no memory of their own
+	return in.st.Storage().PutBytes(ctx, key, appendRow(room[:0], g, encoded))
 }
 
 // fold gives the event to Reduce. The state in memory is forgotten until the new
@@ -88,11 +103,11 @@ func (in *instance[E, S]) fold(ctx context.Context, g *generation, ev E) error {
 	if state, err = in.config.Reduce(state, exists, ev); err != nil {
 		return err
 	}
-	if err := in.st.Storage().Put(ctx, stateKey(g.number), state); err != nil {
-		return err
-	}
 	*g = in.limits.with(*g, in.life.Now())
 	g.folded = true
+	if err := in.put(ctx, stateKey(g.number), *g, state); err != nil {
+		return err
+	}
 	in.state, in.known = state, true
 	return nil
 }
@@ -105,11 +120,11 @@ func (in *instance[E, S]) current(ctx context.Context, g generation) (state S, e
 	case in.known:
 		return in.state, true, nil
 	}
-	exists, err = in.st.Storage().GetInto(ctx, stateKey(g.number), &state)
-	if err == nil && !exists {
-		err = fmt.Errorf("%w: state of generation %d is missing", errDamaged, g.number)
+	encoded, err := readState(ctx, in.st.Storage(), g)
+	if err == nil {
+		err = decodeState(in.st.Codec(), encoded, &state)
 	}
-	return state, exists, err
+	return state, err == nil, err
 }
 
 // wanted returns b with the flush of its open generation asked for at now.

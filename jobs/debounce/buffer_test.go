@@ -1,6 +1,7 @@
 package debounce
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 	"time"
@@ -77,6 +78,47 @@ func TestDamagedBuffer(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
+}
+
+// A row of an event is read as it was stored, and one that is damaged is told from it.
+func TestRowRoundTrip(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		g := drawGeneration(rt, rapid.Uint64Min(1).Draw(rt, "number"))
+		g.count = max(g.count, 1)
+		encoded := rapid.SliceOf(rapid.Byte()).Draw(rt, "encoded")
+		got, rest, err := splitRow(appendRow(nil, g, encoded))
+		if err != nil || got != g || !bytes.Equal(rest, encoded) {
+			rt.Fatalf("%+v with %x is read as %+v with %x, %v", g, encoded, got, rest, err)
+		}
+	})
+}
+
+func TestDamagedRow(t *testing.T) {
+	for name, row := range map[string][]byte{
+		"empty":         {},
+		"version":       {9, 1, 2},
+		"no generation": {rowVersion, 0},
+		"no events":     appendRow(nil, generation{number: 1}, nil),
+		"no end":        {rowVersion, 1, 0x80},
+	} {
+		if g, _, err := splitRow(row); !errors.Is(err, errDamaged) {
+			t.Errorf("%s: read as %+v, error %v", name, g, err)
+		}
+	}
+}
+
+func FuzzRow(f *testing.F) {
+	f.Add(appendRow(nil, generation{number: 4, count: 2, first: at(1), last: at(2)}, []byte("event")))
+	f.Fuzz(func(t *testing.T, row []byte) {
+		g, encoded, err := splitRow(row)
+		if err != nil {
+			return
+		}
+		again, rest, err := splitRow(appendRow(nil, g, encoded))
+		if err != nil || again != g || !bytes.Equal(rest, encoded) {
+			t.Errorf("%+v with %x, stored again, is %+v with %x, %v", g, encoded, again, rest, err)
+		}
+	})
 }
 
 func FuzzBuffer(f *testing.F) {

@@ -21,6 +21,17 @@ func CheckRows(rows map[string][]byte) error {
 	if err != nil {
 		return err
 	}
+	for key, row := range rows {
+		if strings.HasPrefix(key, eventPrefix(b.open.number)) || key == stateKey(b.open.number) {
+			g, _, err := splitRow(row)
+			if err != nil || g.number != b.open.number {
+				return fmt.Errorf("the row %q tells of %+v, %v", key, g, err)
+			}
+			if g.count > b.open.count {
+				b.open = g
+			}
+		}
+	}
 	var want []string
 	for _, g := range []generation{b.closed, b.open} {
 		if g.folded {

@@ -15,7 +15,7 @@ type instance[E, S any] struct {
 	limits limits
 	st     *object.State
 	life   *jobs.Life
-	buffer buffer // as stored
+	buffer buffer // as stored, with the events since
 
 	// state is that of the open generation, while known; it spares Add the read.
 	state S
@@ -31,6 +31,9 @@ func load[E, S any](ctx context.Context, st *object.State, c *Config[E, S]) (*in
 	}
 	if ok {
 		if in.buffer, err = decodeBuffer(row); err != nil {
+			return nil, err
+		}
+		if in.buffer.open, err = caughtUp(ctx, st.Storage(), in.buffer.open); err != nil {
 			return nil, err
 		}
 	}

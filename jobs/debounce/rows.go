@@ -11,11 +11,13 @@ import (
 // The rows of a debounce object, beside those of the job itself:
 //
 //	b                            the buffer: see buffer.appendTo
-//	e/<generation>/<position>    one event, encoded; without Reduce
-//	s/<generation>               the state that Reduce made, encoded
+//	e/<generation>/<position>    one event; without Reduce
+//	s/<generation>               the state that Reduce made
 //
 // Generation and position are hex digits of fixed width, so that events are in
-// the order of their keys.
+// the order of their keys. The row of an event or a state tells of its generation
+// too, as it was when the row was stored, so that an add need not store the buffer:
+// the newest row counts where it has more events than the buffer.
 const bufferKey = "b"
 
 func eventPrefix(generation uint64) string {
@@ -37,6 +39,54 @@ func appendHex(dst []byte, n uint64, digits int) []byte {
 	return dst
 }
 
+const rowVersion = 1
+
+// appendRow appends the row of an event or a state: the version, its generation
+// with it, and then what the codec made of it.
+func appendRow(row []byte, g generation, encoded []byte) []byte {
+	return append(appendGeneration(append(row, rowVersion), g), encoded...)
+}
+
+// splitRow undoes appendRow.
+func splitRow(row []byte) (g generation, encoded []byte, err error) {
+	if len(row) == 0 || row[0] != rowVersion {
+		return g, nil, fmt.Errorf("%w: a row of another version", errDamaged)
+	}
+	r := reader{rest: row[1:]}
+	if g = r.generation(); r.bad || g.number == 0 || g.count < 1 {
+		return g, nil, fmt.Errorf("%w: a row of no generation", errDamaged)
+	}
+	return g, r.rest, nil
+}
+
+// caughtUp returns the open generation g of the stored buffer with the events that
+// were added since that was stored.
+func caughtUp(ctx context.Context, store *object.Storage, g generation) (generation, error) {
+	row, err := newestRow(ctx, store, g.number)
+	if err != nil || row == nil {
+		return g, err
+	}
+	newest, _, err := splitRow(row)
+	switch {
+	case err != nil:
+		return g, err
+	case newest.number != g.number:
+		return g, fmt.Errorf("%w: a row of generation %d tells of %d", errDamaged, g.number, newest.number)
+	case newest.count > g.count:
+		return newest, nil
+	}
+	return g, nil
+}
+
+// newestRow returns the row that a generation stored last, or nil.
+func newestRow(ctx context.Context, store *object.Storage, number uint64) ([]byte, error) {
+	for item, err := range store.List(ctx, object.ListOptions{Prefix: eventPrefix(number), Reverse: true, Limit: 1}) {
+		return item.Value, err
+	}
+	row, _, err := store.Get(ctx, stateKey(number))
+	return row, err
+}
+
 // rows is what is stored of one generation, still encoded.
 type rows struct {
 	folded bool
@@ -50,12 +100,8 @@ var errDamaged = errors.New("debounce: stored events are damaged")
 // readRows reads the events or the state of a generation.
 func readRows(ctx context.Context, store *object.Storage, g generation) (r rows, err error) {
 	if g.folded {
-		var ok bool
 		r.folded = true
-		r.state, ok, err = store.Get(ctx, stateKey(g.number))
-		if err == nil && !ok && g.count > 0 {
-			err = fmt.Errorf("%w: state of generation %d is missing", errDamaged, g.number)
-		}
+		r.state, err = readState(ctx, store, g)
 		return r, err
 	}
 	r.events = make([][]byte, 0, g.count)
@@ -63,12 +109,29 @@ func readRows(ctx context.Context, store *object.Storage, g generation) (r rows,
 		if err != nil {
 			return rows{}, err
 		}
-		r.events = append(r.events, item.Value)
+		_, encoded, err := splitRow(item.Value)
+		if err != nil {
+			return rows{}, err
+		}
+		r.events = append(r.events, encoded)
 	}
 	if len(r.events) != g.count {
 		return rows{}, fmt.Errorf("%w: generation %d has %d events stored, not %d", errDamaged, g.number, len(r.events), g.count)
 	}
 	return r, nil
+}
+
+// readState reads the state of a generation that has events, still encoded.
+func readState(ctx context.Context, store *object.Storage, g generation) ([]byte, error) {
+	row, ok, err := store.Get(ctx, stateKey(g.number))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("%w: state of generation %d is missing", errDamaged, g.number)
+	}
+	_, encoded, err := splitRow(row)
+	return encoded, err
 }
 
 // maxSingleDeletes is how many events are removed one by one. A range delete
@@ -93,10 +156,8 @@ func deleteRows(ctx context.Context, store *object.Storage, g generation) error 
 // decode turns the rows into what a flush is given.
 func decode[E, S any](codec object.Codec, r rows) (events []E, state S, err error) {
 	if r.folded {
-		if err := codec.Decode(r.state, &state); err != nil {
-			return nil, state, fmt.Errorf("debounce: decode state: %w", err)
-		}
-		return nil, state, nil
+		err = decodeState(codec, r.state, &state)
+		return nil, state, err
 	}
 	events = make([]E, len(r.events))
 	for i, row := range r.events {
@@ -105,4 +166,11 @@ func decode[E, S any](codec object.Codec, r rows) (events []E, state S, err erro
 		}
 	}
 	return events, state, nil
+}
+
+func decodeState[S any](codec object.Codec, encoded []byte, state *S) error {
+	if err := codec.Decode(encoded, state); err != nil {
+		return fmt.Errorf("debounce: decode state: %w", err)
+	}
+	return nil
 }

@@ -17,7 +17,7 @@ import (
 // name it shows what of the difference is the look-up.
 //
 // The targets of P6 and P14 are stated against a plain increment, which stores one
-// row where they store three and four. What bare Pebble needs for as many rows
+// row where they store three. What bare Pebble needs for as many rows
 // shows how much of the difference is theirs.
 
 // p1Floor is P1 beside mailboxes that are found by name.
@@ -150,11 +150,10 @@ func leastRows(b *storage.Batch, o storage.Object, n uint64) {
 	b.SetData(o, "m/event "+id, fmt.Appendf(nil, `{"generation":1,"events":%s}`, id))
 }
 
-// eventRows are an event, the count of the buffer, and the mark of an id with its
-// entry of the expiry index.
+// eventRows are an event with the count of its generation, and the mark of its id
+// with its entry of the expiry index.
 func eventRows(b *storage.Batch, o storage.Object, n uint64) {
 	id := strconv.FormatUint(n, 10)
-	b.SetData(o, fmt.Sprintf("e/000000000001/%08x", n), fmt.Appendf(nil, `{"id":"event %s","n":%s}`, id, id))
-	b.SetData(o, "b", make([]byte, 40))
+	b.SetData(o, fmt.Sprintf("e/000000000001/%08x", n), fmt.Appendf(make([]byte, 28, 80), `{"id":"event %s","n":%s}`, id, id))
 	b.SetMark(o, "e/event "+id, time.Now().Add(24*time.Hour).UnixNano(), fmt.Appendf(nil, `{"generation":1,"events":%s}`, id))
 }

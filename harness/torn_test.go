@@ -2,17 +2,21 @@ package harness
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
 // tornAfter applies batches of 3 KB to a disk on Pebble and to a shadow, of
-// which the first two are synced, and tears the write of the others.
-func tornAfter(t *testing.T, seed uint64, toShadow func(shadow *memstore.Store, n int, b *storage.Batch)) (*pebbleDisk, *memstore.Store, int, error) {
+// which the first two are synced, does what comes last, and tears the write of the others.
+func tornAfter(t *testing.T, seed uint64, toShadow func(shadow *memstore.Store, n int, b *storage.Batch), last ...func(*pebbleDisk)) (*pebbleDisk, *memstore.Store, int, error) {
 	t.Helper()
 	const batches, synced = 8, 2
 	d, shadow := newPebbleDisk().(*pebbleDisk), memstore.New()
@@ -33,6 +37,9 @@ func tornAfter(t *testing.T, seed uint64, toShadow func(shadow *memstore.Store, 
 			}
 			_ = shadow.Sync()
 		}
+	}
+	for _, do := range last {
+		do(d)
 	}
 	kept, err := d.tear(seed, shadow)
 	return d, shadow, kept, err
@@ -97,3 +104,39 @@ func TestTornCommitIsFound(t *testing.T) {
 		t.Error("no seed finds a commit that is torn")
 	}
 }
+
+// tidying is an engine beside whose sync another file is written and synced.
+type tidying struct {
+	storage.Engine
+	fs vfs.FS
+}
+
+func (e tidying) Sync() error {
+	f, err := e.fs.Create(pebbleDir+"/other", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write([]byte("other"))
+	return errors.Join(err, f.Sync(), f.Close(), e.Engine.Sync())
+}
+
+// What else is synced beside the torn write does not change what it leaves.
+func TestTornWriteBesideAnotherSync(t *testing.T) {
+	survive := func(seed uint64, last ...func(*pebbleDisk)) int {
+		d, _, kept, err := tornAfter(t, seed, apply, last...)
+		d.close()
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		return kept
+	}
+	for seed := uint64(1); seed < 80; seed += 2 {
+		if kept, want := survive(seed, tidy), survive(seed); kept != want {
+			t.Errorf("seed %d: %d commits survive beside another sync, and %d without", seed, kept, want)
+		}
+	}
+}
+
+func (e tidying) DB() *pebble.DB { return e.Engine.(interface{ DB() *pebble.DB }).DB() }
+
+func tidy(d *pebbleDisk) { d.engine.Engine = tidying{d.engine.Engine, d.fs} }

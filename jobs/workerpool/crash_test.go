@@ -203,7 +203,10 @@ func TestCrashReplay(t *testing.T) {
 		healed := false
 		p := newPool(s, config{
 			// Enough for three lost executions after the replay, and not for these and the one before.
-			Retry: jobs.Retry{MaxAttempts: 4, RetryIf: func(err error) bool { return errors.Is(err, jobs.ErrLost) }},
+			Retry: jobs.Retry{
+				MaxAttempts: 4, Backoff: jobs.Constant(time.Second),
+				RetryIf: func(err error) bool { return errors.Is(err, jobs.ErrLost) },
+			},
 			Work: func(context.Context, *workerpool.Task[string]) (string, error) {
 				if !healed {
 					return "", errors.New("broken")
@@ -213,7 +216,7 @@ func TestCrashReplay(t *testing.T) {
 		})
 		s.Host(p)
 		id := enqueue(s, p, "a", workerpool.Key("k"))
-		s.Advance(5 * time.Second)
+		s.Advance(20 * time.Second) // it is dead by now, however many attempts crashes have cost
 		healed = true
 		unknown := false
 		s.OK(s.Retry(func() error {

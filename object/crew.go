@@ -12,14 +12,24 @@ import (
 // like and hold up no other: while one is left in the queue, a further member is
 // on its way:
 //
-//	queue not empty  implies  spare
+//	a queue is not empty  implies  spare
+//
+// Alarms have a queue of their own, and the members take from both in turn: what
+// a call waits for goes ahead of a thousand alarms that are due.
 type crew struct {
 	executor seam.Executor
 
-	mu    sync.Mutex
-	queue []runner // from head on
-	head  int
-	spare bool // a member was called and has yet to take its first runner
+	mu     sync.Mutex
+	queue  queue // of all but alarms
+	alarms queue
+	alarm  bool // the next runner is an alarm, if there is one
+	spare  bool // a member was called and has yet to take its first runner
+}
+
+// queue is runners, from head on.
+type queue struct {
+	runners []runner
+	head    int
 }
 
 // runner is something that is ready to run. It sees to it by itself that a panic
@@ -31,16 +41,27 @@ type runFunc func()
 
 func (f runFunc) run() { f() }
 
-// add puts runners last.
-func (c *crew) add(rs ...runner) {
+// add puts runners at the end of the queue.
+func (c *crew) add(rs ...runner) { c.addTo(&c.queue, rs) }
+
+// addAlarms puts runners at the end of the queue of alarms.
+func (c *crew) addAlarms(rs []runner) { c.addTo(&c.alarms, rs) }
+
+func (c *crew) addTo(q *queue, rs []runner) {
 	c.mu.Lock()
-	c.queue = append(c.queue, rs...)
-	call := !c.spare && c.head < len(c.queue)
-	c.spare = c.spare || call
+	q.runners = append(q.runners, rs...)
+	call := c.lacksSpare()
 	c.mu.Unlock()
 	if call {
 		c.executor.Go("crew", c.serve)
 	}
+}
+
+// lacksSpare reports whether a member must be called, which is then the spare.
+func (c *crew) lacksSpare() bool {
+	call := !c.spare && (!c.queue.empty() || !c.alarms.empty())
+	c.spare = c.spare || call
+	return call
 }
 
 // serve is a member.
@@ -56,17 +77,8 @@ func (c *crew) take(first bool) runner {
 	if first {
 		c.spare = false
 	}
-	if c.head == len(c.queue) {
-		c.mu.Unlock()
-		return nil
-	}
-	r := c.queue[c.head]
-	c.queue[c.head] = nil
-	if c.head++; c.head == len(c.queue) {
-		c.queue, c.head = c.shrunk(), 0
-	}
-	call := !c.spare && c.head < len(c.queue)
-	c.spare = c.spare || call
+	r := c.next()
+	call := r != nil && c.lacksSpare()
 	c.mu.Unlock()
 	if call {
 		c.executor.Go("crew", c.serve)
@@ -74,11 +86,39 @@ func (c *crew) take(first bool) runner {
 	return r
 }
 
-// shrunk is the empty queue, without the memory of an unusual burst.
-func (c *crew) shrunk() []runner {
-	const most = 4096
-	if cap(c.queue) > most {
+// next takes a runner out of the queues, or returns nil.
+func (c *crew) next() runner {
+	q, other := &c.queue, &c.alarms
+	if c.alarm {
+		q, other = other, q
+	}
+	c.alarm = !c.alarm
+	if q.empty() {
+		q = other
+	}
+	return q.take()
+}
+
+func (q *queue) empty() bool { return q.head == len(q.runners) }
+
+// take returns the first runner, or nil.
+func (q *queue) take() runner {
+	if q.empty() {
 		return nil
 	}
-	return c.queue[:0]
+	r := q.runners[q.head]
+	q.runners[q.head] = nil
+	if q.head++; q.empty() {
+		q.runners, q.head = q.shrunk(), 0
+	}
+	return r
+}
+
+// shrunk is the empty queue, without the memory of an unusual burst.
+func (q *queue) shrunk() []runner {
+	const most = 4096
+	if cap(q.runners) > most {
+		return nil
+	}
+	return q.runners[:0]
 }

@@ -39,8 +39,8 @@ func TestCrewTakesFewTasksForABurst(t *testing.T) {
 		}
 	}
 	e.runNext() // the spare finds nothing
-	if len(e.tasks) != 0 || len(c.queue) != 0 || c.spare {
-		t.Errorf("at rest %d tasks are called, %d runners wait, spare %v", len(e.tasks), len(c.queue), c.spare)
+	if len(e.tasks) != 0 || !c.queue.empty() || c.spare {
+		t.Errorf("at rest %d tasks are called, %d runners wait, spare %v", len(e.tasks), len(c.queue.runners), c.spare)
 	}
 }
 
@@ -62,5 +62,25 @@ func TestCrewHasASpareWhileRunnersWait(t *testing.T) {
 	e.runNext()
 	if depth != 50 {
 		t.Errorf("%d of 50 were run", depth)
+	}
+}
+
+// Alarms and other runners are taken in turn, each in their order.
+func TestCrewTakesAlarmsAndOthersInTurn(t *testing.T) {
+	e := &calledTasks{}
+	c := &crew{executor: e}
+	var order string
+	runners := func(names string) (rs []runner) {
+		for _, name := range names {
+			rs = append(rs, runFunc(func() { order += string(name) }))
+		}
+		return rs
+	}
+	c.addAlarms(runners("abcde"))
+	c.add(runners("xy")...)
+	c.addAlarms(runners("f"))
+	e.runNext()
+	if want := "xaybcdef"; order != want {
+		t.Errorf("taken in the order %s, want %s", order, want)
 	}
 }

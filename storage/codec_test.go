@@ -78,7 +78,7 @@ func TestFormatRoundTrip(t *testing.T) {
 func TestFormatRefusesOtherText(t *testing.T) {
 	good := formatText(64)
 	for _, text := range []string{
-		"", "holdfast store", "other store\nformat 1\nshards 64\n", "holdfast store\nformat x\n", "holdfast store\nformat 1\n",
+		"", "holdfast store", "other store\nformat 2\nshards 64\n", "holdfast store\nformat x\n", "holdfast store\nformat 2\n",
 		strings.Replace(good, "shards 64", "shards 0", 1), strings.Replace(good, "shards 64", "shards -1", 1),
 		strings.Replace(good, "shards 64", "shards 5000", 1), strings.Replace(good, "shards 64", "shards 99999999999999999999", 1),
 		good[:len(good)/2],
@@ -106,7 +106,7 @@ func TestFormatNoticesFlippedBits(t *testing.T) {
 
 func FuzzParseFormat(f *testing.F) {
 	f.Add(formatText(64))
-	f.Add("holdfast store\nformat 2\nshards 64\nmore 1\n")
+	f.Add("holdfast store\nformat 3\nshards 64\nmore 1\n")
 	f.Add("holdfast store\n")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {

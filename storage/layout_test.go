@@ -64,7 +64,7 @@ func TestLayout(t *testing.T) {
 			t.Errorf("FORMAT.md does not show %s, which has\n%s", what, text)
 		}
 	}
-	if FormatVersion != 1 || !strings.Contains(string(document), "The format version is 1.") {
+	if FormatVersion != 2 || !strings.Contains(string(document), "The format version is 2.") {
 		t.Errorf("FORMAT.md does not say that the format version is %d", FormatVersion)
 	}
 }

@@ -77,8 +77,8 @@ func TestOpenRefusesAnotherFormat(t *testing.T) {
 	}
 	checkAndClose(t, s)
 
-	rewrite(t, fsys, "store/HOLDFAST", "holdfast store\nformat 2\nnodes 3\n")
-	wantOpenError(t, o, ErrFormat, "store/HOLDFAST has format version 2, this program reads version 1")
+	rewrite(t, fsys, "store/HOLDFAST", "holdfast store\nformat 3\nnodes 3\n")
+	wantOpenError(t, o, ErrFormat, "store/HOLDFAST has format version 3, this program reads version 2")
 	rewrite(t, fsys, "store/HOLDFAST", "#!/bin/sh\n")
 	wantOpenError(t, o, ErrFormat, "store/HOLDFAST", "not a format file")
 	rewrite(t, fsys, "store/HOLDFAST", strings.Replace(formatText(4), "shards 4", "shards 5", 1))

@@ -15,7 +15,7 @@ var table = []struct {
 	{"P11", p11}, {"P12", p12}, {"P13", p13}, {"P14", each(p14, p14Floor, p14Least)}, {"P15", p15}, {"P16", p16}, {"P17", p17}, {"P18", p18}, {"P19", p19},
 }
 
-// each are the cases of the one and then of the other.
+// each is the cases of all parts, in their order.
 func each(parts ...func(Size) []*Case) func(Size) []*Case {
 	return func(s Size) (cases []*Case) {
 		for _, part := range parts {

@@ -140,6 +140,9 @@ func (t *turn) committed(ticket storage.Ticket, row *alarm.Row) {
 	if at := t.batch.Expires(); at != 0 {
 		h.expiry.note(a.object.Shard, at)
 	}
+	if k := a.recall; k != nil && k.indexing != 0 && k.buckets.number == a.object.Number {
+		k.buckets.setIndexed(k.indexing)
+	}
 	after := t.after
 	t.clear()
 	if moved {

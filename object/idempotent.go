@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // Marks of the runtime and of users share one keyspace; the first letter keeps
@@ -28,11 +29,11 @@ func (a *activation) once(t *turn, r *Request) error {
 	if len(key) > h.options.MaxKeyBytes {
 		return fmt.Errorf("%s: %w: idempotency key of %d bytes", a.id, ErrKeyTooLarge, len(r.key))
 	}
-	answer, expires, ok, err := t.lookUp(key)
+	answer, ok, err := t.lookUp(key)
 	if err != nil {
 		return h.storageError(a.id, err)
 	}
-	if ok && h.seams.Clock.Now().UnixNano() < expires {
+	if ok {
 		return op.decodeResult(h.options.Codec, answer)
 	}
 	if first := a.recall.lent[key]; first != nil {
@@ -51,8 +52,7 @@ func (a *activation) once(t *turn, r *Request) error {
 	if err != nil {
 		return fmt.Errorf("%s: encode the answer of %s: %w", a.id, op.methodName(), err)
 	}
-	t.mark(key, answer, defaultTo(r.ttl, answerTTL))
-	return nil
+	return h.storageError(a.id, t.mark(key, answer, defaultTo(r.ttl, answerTTL)))
 }
 
 // waitForFirst lends the turn out until the call that runs under the same key has
@@ -70,18 +70,56 @@ func (a *activation) waitForFirst(t *turn, r *Request, first chan struct{}, op c
 	return a.once(t, r)
 }
 
-// mark writes an expiring mark.
-func (t *turn) mark(key string, value []byte, ttl time.Duration) {
-	h := t.act.hosted.host
-	expires := alarm.Nanos(h.seams.Clock.Now().Add(ttl))
+// mark writes an expiring mark, in place of the one under key if there is one.
+func (t *turn) mark(key string, value []byte, ttl time.Duration) error {
+	old, err := t.bucketOf(key)
+	if err != nil {
+		return err
+	}
+	return t.setMark(key, value, ttl, old)
+}
+
+// setMark writes an expiring mark. The object has one under the key in the bucket
+// old, or none if that is 0.
+func (t *turn) setMark(key string, value []byte, ttl time.Duration, old int64) error {
+	h, b, k := t.act.hosted.host, t.write(), t.recalls()
+	known, err := t.buckets()
+	if err != nil {
+		return err
+	}
+	now := h.seams.Clock.Now()
+	expires := alarm.Nanos(now.Add(ttl))
+	removal := storage.Removal(t.object.Number, now.UnixNano(), expires)
 	t.remember(key)
-	t.write().SetMark(*t.object, key, expires, value)
+	if old != 0 && old != removal {
+		b.DeleteMark(*t.object, old, key)
+	}
+	b.SetMark(*t.object, removal, key, expires, value)
+	if !known.add(removal, now.UnixNano()) && k.indexing != removal {
+		b.IndexMarks(*t.object, removal)
+		k.indexing = removal
+	}
+	k.marked = marked{t, key, removal}
 	t.writes.adds = true
+	return nil
 }
 
 // Mark stores a mark of the object that expires after ttl, in the turn's batch:
-// what a job remembers to recognise repeats. It returns ErrKeyTooLarge.
+// what a job remembers to recognise repeats. It takes the place of an earlier mark
+// under the key. It is removed some time after it has expired: a quarter of ttl or
+// two minutes. It returns ErrKeyTooLarge.
 func (s *State) Mark(ctx context.Context, key string, value []byte, ttl time.Duration) error {
+	return s.mark(ctx, key, value, ttl, false)
+}
+
+// MarkNew does what Mark does for a key under which the object has no mark, as the
+// caller must know: it looks for none. If there is one, either is found until both
+// have expired.
+func (s *State) MarkNew(ctx context.Context, key string, value []byte, ttl time.Duration) error {
+	return s.mark(ctx, key, value, ttl, true)
+}
+
+func (s *State) mark(ctx context.Context, key string, value []byte, ttl time.Duration, isNew bool) error {
 	t, err := s.turn(ctx)
 	if err != nil {
 		return err
@@ -89,8 +127,10 @@ func (s *State) Mark(ctx context.Context, key string, value []byte, ttl time.Dur
 	if err := s.storage.check(t, len(key)+len(value), userMark+key, value); err != nil {
 		return err
 	}
-	t.mark(userMark+key, value, ttl)
-	return nil
+	if isNew {
+		return s.reading(t.setMark(userMark+key, value, ttl, 0))
+	}
+	return s.reading(t.mark(userMark+key, value, ttl))
 }
 
 // Marked returns the mark under key if it has not expired.
@@ -99,13 +139,9 @@ func (s *State) Marked(ctx context.Context, key string) (value []byte, ok bool, 
 	if err != nil {
 		return nil, false, err
 	}
-	h := s.act.hosted.host
-	value, expires, ok, err := t.lookUp(userMark + key)
-	if err := s.reading(err); err != nil {
+	value, ok, err = t.lookUp(userMark + key)
+	if err := s.reading(err); err != nil || !ok {
 		return nil, false, err
-	}
-	if !ok || h.seams.Clock.Now().UnixNano() >= expires {
-		return nil, false, nil
 	}
 	return value, true, nil
 }
@@ -116,8 +152,13 @@ func (s *State) Unmark(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	if t.object.Number != 0 {
-		t.write().DeleteMark(*t.object, userMark+key)
+	removal, err := t.bucketOf(userMark + key)
+	if err := s.reading(err); err != nil {
+		return err
+	}
+	if removal != 0 {
+		t.write().DeleteMark(*t.object, removal, userMark+key)
+		t.recalls().marked.removal = 0
 		t.writes.removes = true
 	}
 	return nil

@@ -2,6 +2,7 @@ package object_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -107,6 +109,19 @@ func (f *fixture) close() {
 		f.t.Fatal(err)
 	}
 	f.mem = f.mem.Crash(0)
+	f.check(f.t)
+}
+
+// check looks for rows that contradict each other in what a crash would leave now.
+func (f *fixture) check(t rapid.TB) {
+	t.Helper()
+	s, err := storage.Open(storage.Options{Engine: f.mem.Crash(0), Shards: 2})
+	if err == nil {
+		err = errors.Join(s.Check(), s.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // crash ends the host as a killed process would, and keeps what is durable.

@@ -15,6 +15,10 @@ type recall struct {
 	key  string                   // that of the call that has the turn; empty: it has none
 	lent map[string]chan struct{} // by key: calls that have lent their turn out; closed when they have it back
 
+	buckets  buckets
+	marked   marked // in the state that the turn which has the object leaves
+	indexing int64  // the bucket that this turn puts in the expiry index; 0: none
+
 	filter *filter // nil: there is none now
 	reads  int     // how many more looks ask the store before a filter is begun
 }
@@ -27,17 +31,43 @@ func (t *turn) recalls() *recall {
 	return t.act.recall
 }
 
-// lookUp returns a mark and when it expires, as the turn leaves it. An id that is
-// new to the object is the usual case, and costs no read once the filter knows
-// the object's marks.
-func (t *turn) lookUp(key string) (value []byte, expires int64, ok bool, err error) {
-	store := t.act.hosted.host.store
+// lookUp returns the mark under key, as the turn leaves it, and whether there is one
+// that has not expired. A key that is new to the object is the usual case, and costs
+// no read once the filter knows the object's marks.
+func (t *turn) lookUp(key string) (value []byte, ok bool, err error) {
+	lacks := false
 	if f := t.filter(); f != nil {
-		if lacks, err := f.lacks(store, *t.object, key); lacks || err != nil {
-			return nil, 0, false, err
+		if lacks, err = f.lacks(t.act.hosted.host, *t.object, key); err != nil {
+			return nil, false, err
 		}
 	}
-	return store.Mark(t.batch, *t.object, key)
+	var found storedMark
+	if !lacks {
+		if found, err = t.find(key); err != nil {
+			return nil, false, err
+		}
+	}
+	t.recalls().marked = marked{t, key, found.removal}
+	return found.value, found.lives, nil
+}
+
+// bucketOf returns when the bucket that holds the mark under key is removed; 0 if
+// none does.
+func (t *turn) bucketOf(key string) (removal int64, err error) {
+	if at := &t.recalls().marked; at.turn != t || at.key != key {
+		if _, _, err := t.lookUp(key); err != nil {
+			return 0, err
+		}
+	}
+	return t.recalls().marked.removal, nil
+}
+
+// forgetMarked forgets what the turn has found and set, which something has undone,
+// committed or may have changed.
+func (t *turn) forgetMarked() {
+	if k := t.act.recall; t.owns && k != nil {
+		k.marked, k.indexing = marked{}, 0
+	}
 }
 
 // remember tells the filter of a mark that the turn sets. It comes before the
@@ -78,8 +108,9 @@ func (t *turn) filter() *filter {
 // filter knows which marks an object may have. It belongs to one life of an
 // activation, the only one that sets marks of the object meanwhile.
 //
-// Invariant: each mark that is stored and less than or equal to after, or any if
-// loaded, is a member, and so is each that was set since the filter began.
+// Invariant: each mark that is stored and has not expired, up to the one that was
+// read last, or any if loaded, is a member, and so is each that was set since the
+// filter began.
 type filter struct {
 	life   *State
 	ending ending // release, at the end of the life
@@ -87,7 +118,8 @@ type filter struct {
 	set    bloom
 
 	loaded bool   // all stored marks have been read
-	after  string // the last that was read
+	bucket int64  // of the last that was read: when it is removed
+	after  string // its key
 	full   bool   // some mark found no room: the filter is of no use
 
 	mu    sync.Mutex
@@ -108,11 +140,14 @@ const (
 )
 
 // lacks reports whether the object has no mark under key, for certain.
-func (f *filter) lacks(store *storage.Store, o storage.Object, key string) (bool, error) {
+func (f *filter) lacks(h *Host, o storage.Object, key string) (bool, error) {
 	if !f.loaded {
-		last, err := store.MarkKeys(o, f.after, filterPiece, func(key []byte) {
+		if f.bucket == 0 {
+			f.bucket = h.seams.Clock.Now().UnixNano() // all that go earlier have expired
+		}
+		last, err := h.store.Marks(o, f.bucket, f.after, filterPiece, func(removal int64, key []byte) {
 			f.add(maphash.Bytes(markSeed, key))
-			f.after = string(key)
+			f.bucket, f.after = removal, string(key)
 		})
 		if err != nil {
 			return false, err

@@ -75,11 +75,16 @@ func (m *memories) turn(t *rapid.T) {
 	end := rapid.SampledFrom([]string{"well", "well", "well", "error", "purge"}).Draw(t, "end")
 	steps := rapid.SliceOfN(rapid.SampledFrom([]string{"mark", "mark", "many", "look", "look", "unmark", "undone", "sync"}), 1, 8).Draw(t, "steps")
 	keys := rapid.SliceOfN(markKeys, len(steps), len(steps)).Draw(t, "keys")
+	ttls := rapid.SliceOfN(rapid.SampledFrom([]time.Duration{10 * time.Minute, 40 * time.Minute, time.Hour}), len(steps), len(steps)).Draw(t, "ttls")
 	marks, kept := maps.Clone(m.marks), m.marks
 	_, err := m.f.call("a", func(th *thing, ctx context.Context) (any, error) {
 		set := func(key string, n int) error {
+			set := th.st.Mark
+			if _, ok := marks[key]; !ok && n%2 == 0 {
+				set = th.st.MarkNew
+			}
 			marks[key] = n
-			return th.st.Mark(ctx, key, []byte(strconv.Itoa(n)), time.Hour)
+			return set(ctx, key, []byte(strconv.Itoa(n)), ttls[n%len(ttls)])
 		}
 		for i, step := range steps {
 			var err error
@@ -188,6 +193,7 @@ func TestMarksFollowTheModel(t *testing.T) {
 			"all":   m.all,
 			"crash": func(*rapid.T) { m.f.crash(); m.open() },
 			"close": func(*rapid.T) { m.f.close(); m.open() },
+			"":      func(rt *rapid.T) { m.f.check(rt) },
 			"late": func(*rapid.T) {
 				m.clock.by.Add(int64(2 * time.Hour))
 				m.forget()

@@ -354,5 +354,6 @@ func (t *turn) savepoint() (undo func()) {
 			t.batch.Rollback(at)
 		}
 		t.writes, t.after = writes, after
+		t.forgetMarked()
 	}
 }

@@ -291,6 +291,7 @@ func (t *turn) end() {
 	if t.purged && t.owns {
 		t.act.reset(errDeleted)
 	}
+	t.forgetMarked()
 	t.recycle()
 	t.act.used.Store(t.act.hosted.host.lru.tick.Load())
 	t.draft = nil
@@ -359,6 +360,7 @@ func (t *turn) clear() {
 		t.batch.For(t.act.id)
 	}
 	t.writes, t.after = writes{}, nil
+	t.forgetMarked()
 	if t.owns {
 		t.object = &t.act.object
 	}

@@ -77,6 +77,7 @@ func (s *State) Release(ctx context.Context, fn func(context.Context) error) err
 func (t *turn) resumed() {
 	a := t.act
 	a.current, t.object = t, &a.object
+	t.forgetMarked()
 	if t.firing != nil && (a.row == nil || a.row.Gen != t.firing.Gen) {
 		t.firing = nil
 	}

@@ -15,8 +15,8 @@ import (
 // (sequence number, count) and a record for each change.
 type Batch struct {
 	id      ID    // whose changes these are; for probe points
-	marks   bool  // some record sets a mark
-	expires int64 // when the first of the rows that expire does; 0: none does
+	removal int64 // of the first bucket of marks that it sets one of; 0: it sets none
+	expires int64 // of the first entry of the expiry index that it sets; 0: it sets none
 	data    []byte
 	count   uint32
 

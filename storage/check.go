@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 )
@@ -8,7 +9,8 @@ import (
 // Check reads the whole store and returns the first row that contradicts
 // another: an object row or open mark without a header, two objects with one
 // number, an alarm row without exactly one index entry or the reverse (A1), a
-// mark or event that the expiry index does not know, or a row that cannot be
+// mark or event that the expiry index does not know, a mark that it removes too
+// early, or a row that cannot be
 // read. It reads the store as it is while commits go on, so it is meant for a
 // store at rest.
 func (s *Store) Check() error {
@@ -28,6 +30,8 @@ type checker struct {
 	shard   int
 	objects map[Number]ID
 	alarms  map[Number]bool // whether the alarm row's index entry was found
+
+	expiring []byte // the entry of the expiry index that was looked up last
 }
 
 func (c *checker) check() error {
@@ -86,7 +90,7 @@ func (c *checker) row(key, value []byte) error {
 	case subAlarm:
 		c.alarms[n] = false
 	case subMark:
-		return c.expires(kindRow, key, value)
+		return c.mark(key, value)
 	}
 	return nil
 }
@@ -118,17 +122,19 @@ func (c *checker) open(key, _ []byte) error {
 }
 
 func (c *checker) expiry(key, _ []byte) error {
-	if len(key) < 9 {
-		return errKey(key)
-	}
-	return nil
+	_, _, err := splitExpiry(c.shard, key)
+	return err
 }
 
 func (c *checker) event(key, value []byte) error {
 	if _, _, err := decodeNamed(key); err != nil {
 		return err
 	}
-	return c.expires(kindEvent, key, value)
+	at, _, err := splitExpiring(value)
+	if err != nil {
+		return err
+	}
+	return c.expires(at, kindEvent, key)
 }
 
 func (c *checker) dead(key, _ []byte) error {
@@ -136,16 +142,34 @@ func (c *checker) dead(key, _ []byte) error {
 	return err
 }
 
-// expires checks that the expiry index knows the row.
-func (c *checker) expires(kind byte, key, value []byte) error {
-	at, _, err := splitExpiring(value)
-	if err != nil {
+// mark checks a mark, whose bucket the expiry index must know.
+func (c *checker) mark(key, value []byte) error {
+	if len(key) < 9+8 {
+		return errKey(key)
+	}
+	removal := int64(binary.BigEndian.Uint64(key[9:]))
+	expires, _, err := splitExpiring(value)
+	switch {
+	case err != nil:
 		return err
+	case expires > removal:
+		return fmt.Errorf("the mark %x is removed before it expires", key)
 	}
-	_, ok, err := c.store.get(expiryKey(nil, c.shard, at, append([]byte{kind}, key...)))
+	return c.expires(removal, kindRow, key[:9+8])
+}
+
+// expires checks that the expiry index knows the rows of the kind whose keys begin
+// with begins.
+func (c *checker) expires(at int64, kind byte, begins []byte) error {
+	entry := expiryKey(nil, c.shard, at, append([]byte{kind}, begins...))
+	if bytes.Equal(entry, c.expiring) { // the next mark of a bucket
+		return nil
+	}
+	_, ok, err := c.store.get(entry)
 	if err == nil && !ok {
-		err = fmt.Errorf("the row %x of kind %d never expires", key, kind)
+		err = fmt.Errorf("the row %x of kind %d never expires", begins, kind)
 	}
+	c.expiring = entry
 	return err
 }
 

@@ -67,8 +67,16 @@ func TestCheckFindsPlantedContradictions(t *testing.T) {
 			b.Set(prefix(nil, o.Shard, kindExpiry), nil)
 		}, "files are damaged"},
 		"mark without an entry in the expiry index": {func(s *Store, b *Batch, o Object) {
-			b.Set(markKey(o, "k"), appendExpiring(nil, 99, nil))
+			b.SetMark(o, 99, "k", 99, nil)
 		}, "never expires"},
+		"mark that is removed too early": {func(s *Store, b *Batch, o Object) {
+			setMark(b, o, 0, "k", 9, "")
+			b.SetMark(o, 98, "k", 99, nil)
+			b.IndexMarks(o, 98)
+		}, "removed before it expires"},
+		"mark without a time": {func(s *Store, b *Batch, o Object) {
+			b.Set(markKey(o, 99, "")[:15], appendExpiring(nil, 99, nil))
+		}, "files are damaged"},
 		"row of an unknown kind": {func(s *Store, b *Batch, o Object) {
 			b.Set(prefix(nil, o.Shard, kindEnd), nil)
 		}, "files are damaged"},
@@ -81,7 +89,7 @@ func TestCheckFindsPlantedContradictions(t *testing.T) {
 				for _, o := range []Object{o, other} {
 					b.SetData(o, "k", nil)
 					b.SetOpen(o, nil)
-					b.SetMark(o, "m", 5, nil)
+					setMark(b, o, 0, "m", 5, "")
 					b.MoveAlarm(o, nil, &due, nil, nil)
 					b.AddEvent(o.Shard, o.ID, 1, 5, nil)
 				}

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -78,7 +79,7 @@ func TestFormatRoundTrip(t *testing.T) {
 func TestFormatRefusesOtherText(t *testing.T) {
 	good := formatText(64)
 	for _, text := range []string{
-		"", "holdfast store", "other store\nformat 2\nshards 64\n", "holdfast store\nformat x\n", "holdfast store\nformat 2\n",
+		"", "holdfast store", "other store\nformat 2\nshards 64\n", "holdfast store\nformat x\n", fmt.Sprintf("holdfast store\nformat %d\n", FormatVersion),
 		strings.Replace(good, "shards 64", "shards 0", 1), strings.Replace(good, "shards 64", "shards -1", 1),
 		strings.Replace(good, "shards 64", "shards 5000", 1), strings.Replace(good, "shards 64", "shards 99999999999999999999", 1),
 		good[:len(good)/2],
@@ -106,7 +107,7 @@ func TestFormatNoticesFlippedBits(t *testing.T) {
 
 func FuzzParseFormat(f *testing.F) {
 	f.Add(formatText(64))
-	f.Add("holdfast store\nformat 3\nshards 64\nmore 1\n")
+	f.Add("holdfast store\nformat 4\nshards 64\nmore 1\n")
 	f.Add("holdfast store\n")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -95,6 +95,12 @@ func (it *Iter) advance() {
 	it.placed, it.used = true, false
 }
 
+// skipTo goes on with the first key that is not less than key. The walk is one
+// forward, without a batch.
+func (it *Iter) skipTo(key []byte) {
+	it.baseOK, it.used = it.base.SeekGE(key), false
+}
+
 func (it *Iter) step() {
 	if it.reverse {
 		it.baseOK = it.base.Prev()

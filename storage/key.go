@@ -65,14 +65,14 @@ const (
 	kindRow    = 0x02 // number, sub-kind, …              → rows of one life of an object
 	kindIndex  = 0x03 // due, number                      → generation, class, name
 	kindOpen   = 0x04 // number                           → open-execution mark
-	kindExpiry = 0x05 // time, the expiring key           → nothing
+	kindExpiry = 0x05 // time, how the expiring keys begin → nothing
 	kindEvent  = 0x06 // class 0x00 name length, name, seq → event
 	kindDead   = 0x07 // class 0x00 name length, name, generation → dead letter
 	kindEnd    = 0x08
 
 	subAlarm = 0x01 // the alarm row
 	subData  = 0x02 // the user's keys
-	subMark  = 0x03 // expiring marks
+	subMark  = 0x03 // marks: removal of the bucket, key
 	subEnd   = 0x04
 
 	metaShard = 0xffff // rows of the store itself

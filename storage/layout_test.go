@@ -35,12 +35,12 @@ func TestLayout(t *testing.T) {
 		{"header value", appendHeader(nil, header{o.Number, 1}), "01 8580808010 01"},
 		{"alarm row key", rowKey(nil, 7, o.Number, subAlarm), "0007 02 0000000100000005 01"},
 		{"user's key", dataKey(o, "total"), "0007 02 0000000100000005 02 746f74616c"},
-		{"mark key", markKey(o, "u/seen"), "0007 02 0000000100000005 03 752f7365656e"},
+		{"mark key", markKey(o, at, "u/seen"), "0007 02 0000000100000005 03 1122334455667788 752f7365656e"},
 		{"mark value", appendExpiring(nil, at, []byte("yes")), "1122334455667788 796573"},
 		{"alarm index key", indexKey(nil, 7, at, o.Number), "0007 03 1122334455667788 0000000100000005"},
 		{"open mark key", openKey(nil, 7, o.Number), "0007 04 0000000100000005"},
-		{"expiry key of a mark", expiryKey(nil, 7, at, markKey(o, "u/seen")[2:]),
-			"0007 05 1122334455667788 02 0000000100000005 03 752f7365656e"},
+		{"expiry key of a bucket of marks", expiryKey(nil, 7, at, bucketKey(nil, o, at)[2:]),
+			"0007 05 1122334455667788 02 0000000100000005 03 1122334455667788"},
 		{"expiry key of an event", expiryKey(nil, 7, at, event[2:]),
 			"0007 05 1122334455667788 06 63617274 00 0003 626f62 0000000100000009"},
 		{"event key", event, "0007 06 63617274 00 0003 626f62 0000000100000009"},
@@ -64,7 +64,7 @@ func TestLayout(t *testing.T) {
 			t.Errorf("FORMAT.md does not show %s, which has\n%s", what, text)
 		}
 	}
-	if FormatVersion != 2 || !strings.Contains(string(document), "The format version is 2.") {
+	if FormatVersion != 3 || !strings.Contains(string(document), "The format version is 3.") {
 		t.Errorf("FORMAT.md does not say that the format version is %d", FormatVersion)
 	}
 }

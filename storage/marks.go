@@ -2,52 +2,97 @@ package storage
 
 import (
 	"encoding/binary"
-	"fmt"
+	"math"
+	"math/bits"
+	"slices"
 )
 
-// Rows that expire: marks of an object, and events. Each has an entry in the
-// expiry index, which Expired reads. A mark that is set again keeps its old
-// entry too; the value of the mark tells which of them counts.
+// Marks are rows of an object that expire. Those that expire closely together are
+// a bucket. It is removed as a whole, once all of them have expired, so one entry
+// of the expiry index serves them all. The key of a mark begins with the time of
+// the removal. A key is in one bucket at most: who sets it again removes it where
+// it was.
+//
+// Invariant: a bucket that holds a mark has an entry in the expiry index.
 
-// markKey is the key of an expiring mark.
-func markKey(o Object, key string) []byte {
-	return append(rowKey(make([]byte, 0, rowPrefixLen+len(key)), o.Shard, o.Number, subMark), key...)
+// minBucketBits is the width of the narrowest bucket: 2^36 ns, 69 seconds.
+const minBucketBits = 36
+
+// Removal returns when a mark of object number n, set at now, that expires at the
+// given time is removed: a minute or a quarter of its time later at most. Buckets
+// of different objects begin at different times, so that their removals do not
+// all come at once. Times are nanoseconds since 1970.
+func Removal(n Number, now, expires int64) int64 {
+	// The widest bucket of a quarter of the mark's time is a power of two.
+	width := max(minBucketBits, bits.Len64(uint64(max(expires-now, 0)))-3)
+	const odd = 0x9e3779b97f4a7c15
+	phase := int64(uint64(n) * odd >> (64 - width))
+	removal := expires + (phase-expires)&(1<<width-1)
+	if removal < expires {
+		return math.MaxInt64
+	}
+	return removal
 }
 
-// SetMark stores a mark that expires at the given time, in nanoseconds since
-// 1970.
-func (b *Batch) SetMark(o Object, key string, expires int64, value []byte) {
-	b.marks = true
-	k := b.openRow(recordSet, o, subMark, key)
-	b.finishExpiring(o.Shard, k, expires, value)
+// bucketKeyLen is what the key of a mark has before the key that its user knows.
+const bucketKeyLen = rowPrefixLen + 8
+
+// bucketKey begins the keys of the marks of a bucket.
+func bucketKey(dst []byte, o Object, removal int64) []byte {
+	return binary.BigEndian.AppendUint64(rowKey(dst, o.Shard, o.Number, subMark), uint64(removal))
 }
 
-// finishExpiring is the rest of a record, begun with its key, whose row expires,
-// and the entry of the expiry index.
-func (b *Batch) finishExpiring(shard int, key []byte, expires int64, value []byte) {
-	b.data = binary.AppendUvarint(b.data, uint64(8+len(value)))
-	b.data = appendExpiring(b.data, expires, value)
-	b.open(recordSet, expiryPrefixLen+len(key)-2)
-	b.data = expiryKey(b.data, shard, expires, key[2:])
-	b.data = append(b.data, 0) // no value
-	if b.expires == 0 || expires < b.expires {
-		b.expires = expires
+// markKey is the key of a mark.
+func markKey(o Object, removal int64, key string) []byte {
+	return append(bucketKey(make([]byte, 0, bucketKeyLen+len(key)), o, removal), key...)
+}
+
+// SetMark stores a mark in the bucket that is removed then. The caller knows that
+// the bucket is in the expiry index, or puts it there with IndexMarks.
+func (b *Batch) SetMark(o Object, removal int64, key string, expires int64, value []byte) {
+	b.openMark(recordSet, o, removal, key)
+	b.expiring(expires, value)
+	b.removal = earlier(b.removal, removal)
+}
+
+// DeleteMark removes a mark from its bucket.
+func (b *Batch) DeleteMark(o Object, removal int64, key string) {
+	b.openMark(recordDelete, o, removal, key)
+}
+
+// openMark begins a record of a mark.
+func (b *Batch) openMark(kind byte, o Object, removal int64, key string) {
+	b.open(kind, bucketKeyLen+len(key))
+	b.data = append(bucketKey(b.data, o, removal), key...)
+}
+
+// IndexMarks stores the bucket's entry in the expiry index, which may be there.
+func (b *Batch) IndexMarks(o Object, removal int64) {
+	var room [bucketKeyLen]byte
+	b.indexExpiry(removal, bucketKey(room[:0], o, removal))
+}
+
+// indexAgain stores the entries of the buckets that the batch sets marks of and
+// whose removal may be over.
+func (b *Batch) indexAgain(removed int64) {
+	for off, end := batchHeaderLen, len(b.data); off < end; {
+		kind, key, _, _, next := parseRecord(b.data, off)
+		if kind == recordSet && len(key) >= bucketKeyLen && key[2] == kindRow && key[rowPrefixLen-1] == subMark {
+			if at := int64(binary.BigEndian.Uint64(key[rowPrefixLen:])); at <= removed {
+				b.indexExpiry(at, slices.Clone(key[:bucketKeyLen]))
+			}
+		}
+		off = next
 	}
 }
 
-// Expires returns when the first of the rows that the batch sets and that expire
-// does; 0 if there is none. After a Rollback it may be too early.
-func (b *Batch) Expires() int64 { return b.expires }
-
-// DeleteMark removes a mark.
-func (b *Batch) DeleteMark(o Object, key string) { b.Delete(markKey(o, key)) }
-
-// Mark returns a mark and when it expires, as b, which may be nil, leaves it.
-func (s *Store) Mark(b *Batch, o Object, key string) (value []byte, expires int64, ok bool, err error) {
+// Mark returns a mark of the bucket, and when it expires, as b, which may be nil,
+// leaves it.
+func (s *Store) Mark(b *Batch, o Object, removal int64, key string) (value []byte, expires int64, ok bool, err error) {
 	if o.Number == 0 {
 		return nil, 0, false, s.Err()
 	}
-	v, ok, err := s.read(b, markKey(o, key))
+	v, ok, err := s.read(b, markKey(o, removal, key))
 	if err != nil || !ok {
 		return nil, 0, false, err
 	}
@@ -58,18 +103,47 @@ func (s *Store) Mark(b *Batch, o Object, key string) (value []byte, expires int6
 	return value, expires, true, nil
 }
 
-// MarkKeys calls f with the keys of up to limit marks of the object in order, from
-// the first after the key after on; an empty after is before all. It reports
-// whether these were the last.
-func (s *Store) MarkKeys(o Object, after string, limit int, f func(key []byte)) (last bool, err error) {
+// Buckets returns when the buckets of the object are removed, in order, without
+// those that are removed before the given time. It reads one mark of each.
+func (s *Store) Buckets(o Object, from int64) (removals []int64, err error) {
+	if o.Number == 0 {
+		return nil, s.Err()
+	}
+	it, err := s.iter(nil, bucketKey(nil, o, max(from, 0)), rowKey(nil, o.Shard, o.Number, subMark+1), false, rowPrefixLen)
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	for it.Next() {
+		removal, _, err := s.splitMark(it.Key())
+		if err != nil {
+			return nil, err
+		}
+		removals = append(removals, removal)
+		it.skipTo(after(bucketKey(nil, o, removal)))
+	}
+	return removals, it.Close()
+}
+
+// FindMark returns a mark of any bucket, like Mark.
+func (s *Store) FindMark(o Object, key string) (value []byte, expires int64, ok bool, err error) {
+	removals, err := s.Buckets(o, 0)
+	for _, removal := range removals {
+		if value, expires, ok, err = s.Mark(nil, o, removal, key); ok || err != nil {
+			break
+		}
+	}
+	return value, expires, ok, err
+}
+
+// Marks calls f with up to limit marks of the object in order, from the first
+// after the one of the given bucket and key on. It reports whether these were the
+// last.
+func (s *Store) Marks(o Object, removal int64, key string, limit int, f func(removal int64, key []byte)) (last bool, err error) {
 	if o.Number == 0 {
 		return true, s.Err()
 	}
-	lower := markKey(o, after)
-	if after != "" {
-		lower = append(lower, 0)
-	}
-	it, err := s.iter(nil, lower, rowKey(nil, o.Shard, o.Number, subMark+1), false, rowPrefixLen)
+	it, err := s.iter(nil, append(markKey(o, removal, key), 0), rowKey(nil, o.Shard, o.Number, subMark+1), false, rowPrefixLen)
 	if err != nil {
 		return false, err
 	}
@@ -78,160 +152,19 @@ func (s *Store) MarkKeys(o Object, after string, limit int, f func(key []byte)) 
 		if !it.Next() {
 			return true, it.Close()
 		}
-		f(it.Key())
+		removal, key, err := s.splitMark(it.Key())
+		if err != nil {
+			return false, err
+		}
+		f(removal, key)
 	}
 	return false, it.Close()
 }
 
-func appendExpiring(dst []byte, expires int64, value []byte) []byte {
-	return append(binary.BigEndian.AppendUint64(dst, uint64(expires)), value...)
-}
-
-func splitExpiring(v []byte) (expires int64, value []byte, err error) {
-	if len(v) < 8 {
-		return 0, nil, fmt.Errorf("%w: expiring row %x", ErrCorrupt, v)
+// splitMark splits the key of a mark, without what comes before its bucket.
+func (s *Store) splitMark(rest []byte) (removal int64, key []byte, err error) {
+	if len(rest) < 8 {
+		return 0, nil, s.fail(errKey(rest))
 	}
-	return int64(binary.BigEndian.Uint64(v)), v[8:], nil
-}
-
-// AddEvent stores an event of the object id, which need not exist any more when
-// the event is read.
-func (b *Batch) AddEvent(shard int, id ID, seq uint64, expires int64, value []byte) {
-	k := namedKey(nil, shard, kindEvent, id, seq)
-	b.record(recordSet, k)
-	b.finishExpiring(shard, k, expires, value)
-}
-
-// Events calls f with each event of id whose sequence number is greater than
-// after, in order, until f returns false.
-func (s *Store) Events(id ID, after uint64, f func(seq uint64, value []byte) bool) error {
-	return s.named(kindEvent, id, after, func(seq uint64, v []byte) (bool, error) {
-		_, value, err := splitExpiring(v)
-		if err != nil {
-			return false, s.fail(err)
-		}
-		return f(seq, value), nil
-	})
-}
-
-func (s *Store) named(kind byte, id ID, after uint64, f func(seq uint64, v []byte) (bool, error)) error {
-	shard := s.ShardOf(id)
-	p := namedPrefix(nil, shard, kind, id)
-	lower := append(namedKey(nil, shard, kind, id, after), 0)
-	// The bound is after every sequence number, also if the prefix ends in 0xff.
-	upper := append(namedKey(nil, shard, kind, id, ^uint64(0)), 0)
-	it, err := s.iter(nil, lower, upper, false, len(p))
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	for it.Next() {
-		if len(it.Key()) != 8 {
-			return s.fail(errKey(it.Key()))
-		}
-		more, err := f(binary.BigEndian.Uint64(it.Key()), it.Value())
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
-	}
-	return it.Close()
-}
-
-// SetDead stores a dead letter of the object id under a sequence number.
-func (b *Batch) SetDead(shard int, id ID, seq uint64, value []byte) {
-	b.Set(namedKey(nil, shard, kindDead, id, seq), value)
-}
-
-// DropDead removes a dead letter.
-func (b *Batch) DropDead(shard int, id ID, seq uint64) {
-	b.Delete(namedKey(nil, shard, kindDead, id, seq))
-}
-
-// DeadLetters calls f with each dead letter of the object id in order.
-func (s *Store) DeadLetters(id ID, f func(seq uint64, value []byte) error) error {
-	return s.named(kindDead, id, 0, func(seq uint64, v []byte) (bool, error) { return true, f(seq, v) })
-}
-
-// AllDeadLetters calls f with each dead letter of the store.
-func (s *Store) AllDeadLetters(f func(id ID, seq uint64, value []byte) error) error {
-	for shard := range s.shards {
-		err := s.scan(shard, kindDead, nil, func(key, value []byte) error {
-			id, seq, err := decodeNamed(key)
-			if err != nil {
-				return s.fail(err)
-			}
-			return f(id, seq, value)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Expire removes up to limit rows of a shard that expire at or before now, as one
-// commit that nobody waits for. It returns what Expired does. A mark that is set
-// again meanwhile is kept.
-func (s *Store) Expire(shard int, now int64, limit int) (done int, next int64, ok bool, err error) {
-	var b Batch
-	s.seams.At("commit/before", "")
-	// No mark is set between the look at the old one and its removal.
-	s.marking.Lock()
-	done, next, ok, err = s.Expired(&b, shard, now, limit)
-	if err == nil && done > 0 {
-		if err = s.space.admit(b.Len()); err == nil {
-			err = s.applyNow(b.Repr())
-		}
-	}
-	s.marking.Unlock()
-	if err != nil {
-		return 0, 0, false, err
-	}
-	if done > 0 {
-		s.pipeline.applied(b.Len())
-	}
-	s.seams.At("commit/after", "")
-	return done, next, ok, nil
-}
-
-// Expired appends to b the removal of up to limit rows of a shard that expire at
-// or before now. It returns how many entries it handled and, if fewer than limit,
-// when the next one expires; ok is false if there is none. Between Expired and the
-// commit of b no mark of the shard may be set; see Expire.
-func (s *Store) Expired(b *Batch, shard int, now int64, limit int) (done int, next int64, ok bool, err error) {
-	err = s.scan(shard, kindExpiry, nil, func(key, _ []byte) error {
-		if len(key) < 8 {
-			return s.fail(errKey(key))
-		}
-		at := int64(binary.BigEndian.Uint64(key))
-		if at > now || done == limit {
-			next, ok = at, true
-			return errStop
-		}
-		done++
-		return s.expire(b, shard, at, key[8:])
-	})
-	return done, next, ok, err
-}
-
-// expire removes an entry of the expiry index and its row, unless the row was
-// set again to expire later.
-func (s *Store) expire(b *Batch, shard int, at int64, rest []byte) error {
-	key := append(binary.BigEndian.AppendUint16(nil, uint16(shard)), rest...)
-	b.Delete(expiryKey(nil, shard, at, rest))
-	v, ok, err := s.get(key)
-	if err != nil || !ok {
-		return err
-	}
-	expires, _, err := splitExpiring(v)
-	if err != nil {
-		return s.fail(err)
-	}
-	if expires <= at {
-		b.Delete(key)
-	}
-	return nil
+	return int64(binary.BigEndian.Uint64(rest)), rest[8:], nil
 }

@@ -5,142 +5,52 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-// Events belong to a name and not to a life; each name reads its own, in order,
-// from a cursor on.
-func TestEventsAreReadFromACursor(t *testing.T) {
-	s := memStore(t)
-	seqs := []uint64{1, 255, 256, 1 << 40, math.MaxUint64 - 1, math.MaxUint64}
-	commit(t, s, func(b *Batch) {
-		for _, id := range hostileIDs() {
-			for _, seq := range seqs {
-				b.AddEvent(s.ShardOf(id), id, seq, 1000, fmt.Append(nil, id.String(), seq))
-			}
-		}
-	})
-	for _, id := range hostileIDs() {
-		for i, after := range append([]uint64{0}, seqs...) {
-			var got []uint64
-			err := s.Events(id, after, func(seq uint64, v []byte) bool {
-				if string(v) != fmt.Sprint(id.String(), seq) {
-					t.Errorf("event %d of %.20q holds %.20q", seq, id, v)
-				}
-				got = append(got, seq)
-				return true
-			})
-			if err != nil || !slices.Equal(got, seqs[i:]) {
-				t.Errorf("after %d: %v, %v; want %v", after, got, err, seqs[i:])
-			}
-		}
-	}
+// setMark stores a mark whose bucket may be new, in place of the one that expires
+// at old, set at the same time; 0 is none.
+func setMark(b *Batch, o Object, now int64, key string, expires int64, value string) (removal int64) {
+	removal = Removal(o.Number, now, expires)
+	b.SetMark(o, removal, key, expires, []byte(value))
+	b.IndexMarks(o, removal)
+	return removal
 }
 
-func TestDeadLetters(t *testing.T) {
-	s := memStore(t)
-	want := map[string]string{}
-	commit(t, s, func(b *Batch) {
-		for i, id := range hostileIDs() {
-			for seq := uint64(1); seq <= 2; seq++ {
-				b.SetDead(s.ShardOf(id), id, seq, []byte{byte(i)})
-				want[fmt.Sprint(id, seq)] = string([]byte{byte(i)})
-			}
-		}
-	})
-	id := ID{"a", "a\x00"}
-	commit(t, s, func(b *Batch) { b.DropDead(s.ShardOf(id), id, 1) })
-	delete(want, fmt.Sprint(id, 1))
-
-	got := map[string]string{}
-	if err := s.AllDeadLetters(func(id ID, seq uint64, v []byte) error {
-		got[fmt.Sprint(id, seq)] = string(v)
-		return nil
-	}); err != nil || !maps.Equal(got, want) {
-		t.Errorf("%d dead letters, want %d; %v", len(got), len(want), err)
-	}
-	var own []uint64
-	if err := s.DeadLetters(id, func(seq uint64, _ []byte) error { own = append(own, seq); return nil }); err != nil || !slices.Equal(own, []uint64{2}) {
-		t.Errorf("dead letters of one object: %v, %v", own, err)
-	}
-}
-
-// Marks and events leave when they expire and not before, also when a mark was
-// set again meanwhile, and nothing of the expiry index is left in the end.
-func TestExpired(t *testing.T) {
+// A mark is removed after it expires, and not much later; marks of an object that
+// are set with the same time to live share a few buckets, and those of many objects
+// are not removed all at once.
+func TestRemoval(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		s := open(t, memOptions(newMem()))
-		defer checkAndClose(t, s)
-		o := newObject(t, s, "c", "n")
-		marks, events := map[string]int64{}, map[uint64]int64{}
-		var b Batch
-		for i := range rapid.IntRange(0, 15).Draw(rt, "writes") {
-			expires := rapid.Int64Range(1, 20).Draw(rt, "expires")
-			if rapid.Bool().Draw(rt, "mark") {
-				key := rapid.SampledFrom([]string{"", "a", "b"}).Draw(rt, "key")
-				b.SetMark(o, key, expires, []byte(key))
-				marks[key] = expires
-			} else {
-				b.AddEvent(o.Shard, o.ID, uint64(i+1), expires, nil)
-				events[uint64(i+1)] = expires
+		n := Number(rapid.Uint64Min(1).Draw(rt, "number"))
+		now := rapid.Int64Range(0, math.MaxInt64/2).Draw(rt, "now")
+		ttl := rapid.Int64Range(-10, math.MaxInt64/2).Draw(rt, "ttl")
+		width := max(1<<minBucketBits, ttl/4)
+		if r := Removal(n, now, now+ttl); r < now+ttl || r-now-ttl >= width {
+			rt.Fatalf("expires at %d, removed %d later", now+ttl, r-now-ttl)
+		}
+		removals := map[int64]bool{}
+		for i := range int64(100) {
+			at := now + ttl/100*i
+			if at+ttl > at {
+				removals[Removal(n, at, at+ttl)] = true
 			}
 		}
-		if _, err := s.Commit(&b); err != nil {
-			rt.Fatal(err)
-		}
-		limit := rapid.IntRange(1, 5).Draw(rt, "limit")
-		for now := int64(0); now <= 21; now += rapid.Int64Range(1, 5).Draw(rt, "step") {
-			next, ok := expireUpTo(rt, s, o.Shard, now, limit)
-			if ok && next <= now {
-				rt.Fatalf("at %d the next is due at %d", now, next)
-			}
-			maps.DeleteFunc(marks, func(_ string, at int64) bool { return at <= now })
-			maps.DeleteFunc(events, func(_ uint64, at int64) bool { return at <= now })
-			checkExpiring(rt, s, o, marks, events)
-			if left := len(marks) + len(events); !ok && left > 0 {
-				rt.Fatalf("at %d nothing is due next, and %d rows are left", now, left)
-			}
-		}
-		if _, ok := expireUpTo(rt, s, o.Shard, 1000, limit); ok {
-			rt.Fatal("entries are left in the end")
+		if most := int(max(ttl, 0)/(width/2)) + 2; len(removals) > most {
+			rt.Fatalf("%d buckets for marks of one time to live, want at most %d", len(removals), most)
 		}
 	})
-}
-
-func expireUpTo(t rapid.TB, s *Store, shard int, now int64, limit int) (next int64, ok bool) {
-	for {
-		done, next, ok, err := s.Expire(shard, now, limit)
-		if err != nil || done > limit {
-			t.Fatalf("%d of %d handled, %v", done, limit, err)
-		}
-		if done < limit {
-			return next, ok
-		}
+	removals := map[int64]bool{}
+	for n := range Number(1000) {
+		removals[Removal(1<<32|n, 0, 1<<50)] = true
 	}
-}
-
-func checkExpiring(t rapid.TB, s *Store, o Object, marks map[string]int64, events map[uint64]int64) {
-	for _, key := range []string{"", "a", "b"} {
-		v, expires, ok, err := s.Mark(nil, o, key)
-		want, wantOK := marks[key]
-		if err != nil || ok != wantOK || expires != want || ok && string(v) != key {
-			t.Fatalf("mark %q: %q until %d, %v, %v; want until %d, %v", key, v, expires, ok, err, want, wantOK)
-		}
+	if len(removals) < 990 {
+		t.Errorf("1,000 objects have %d times of removal", len(removals))
 	}
-	got := map[uint64]bool{}
-	if err := s.Events(o.ID, 0, func(seq uint64, _ []byte) bool { got[seq] = true; return true }); err != nil {
-		t.Fatal(err)
-	}
-	for seq := range events {
-		if !got[seq] {
-			t.Fatalf("event %d is gone early", seq)
-		}
-	}
-	if len(got) != len(events) {
-		t.Fatalf("%d events, want %d", len(got), len(events))
+	if r := Removal(1, 0, math.MaxInt64); r != math.MaxInt64 {
+		t.Errorf("what never expires is removed at %d", r)
 	}
 }
 
@@ -149,53 +59,87 @@ func TestMarksOfABatchAndOfAnEnd(t *testing.T) {
 	s := memStore(t)
 	o := newObject(t, s, "c", "n")
 	var b Batch
-	b.SetMark(o, "k", 10, []byte("v"))
-	if v, at, ok, err := s.Mark(&b, o, "k"); string(v) != "v" || at != 10 || !ok || err != nil {
+	b.SetMark(o, 20, "k", 10, []byte("v"))
+	if v, at, ok, err := s.Mark(&b, o, 20, "k"); string(v) != "v" || at != 10 || !ok || err != nil {
 		t.Errorf("own mark: %q, %d, %v, %v", v, at, ok, err)
 	}
-	b.DeleteMark(o, "k")
-	if _, _, ok, err := s.Mark(&b, o, "k"); ok || err != nil {
+	b.DeleteMark(o, 20, "k")
+	if _, _, ok, err := s.Mark(&b, o, 20, "k"); ok || err != nil {
 		t.Errorf("a deleted mark is there: %v", err)
 	}
-	b.SetMark(o, "k", 10, []byte("v"))
+	b.SetMark(o, 20, "k", 10, []byte("v"))
 	b.DropObject(o, nil)
 	if _, err := s.Commit(&b); err != nil {
 		t.Fatal(err)
 	}
 	again := newObject(t, s, "c", "n")
-	if _, _, ok, err := s.Mark(nil, again, "k"); ok || err != nil {
+	if _, _, ok, err := s.FindMark(again, "k"); ok || err != nil {
 		t.Errorf("the new life has the old mark: %v", err)
 	}
 }
 
-// A mark that is set again while it expires is kept: what was acknowledged with
-// it must not happen twice. Proves O16's storage side.
-func TestExpireKeepsAMarkSetMeanwhile(t *testing.T) {
+// Marks of many buckets are listed in order, in pieces of any size, and so are the
+// buckets.
+func TestMarksAreListedByBucket(t *testing.T) {
+	s := memStore(t)
+	o, other := newObject(t, s, "c", "n"), newObject(t, s, "c", "m")
+	var want []string
+	removals := []int64{0, 1, 255, 256, 1 << 40, math.MaxInt64 - 1, math.MaxInt64}
+	commit(t, s, func(b *Batch) {
+		for _, removal := range removals {
+			for _, key := range []string{"", "a", "a\x00", "\xff"} {
+				b.SetMark(o, removal, key, 0, nil)
+				want = append(want, fmt.Sprintf("%d %q", removal, key))
+			}
+			b.IndexMarks(o, removal)
+		}
+		setMark(b, other, 0, "a", 7, "")
+	})
+	for from, rest := range map[int64][]int64{0: removals, 2: removals[2:], 256: removals[3:], math.MaxInt64: removals[6:]} {
+		if got, err := s.Buckets(o, from); err != nil || !slices.Equal(got, rest) {
+			t.Errorf("buckets from %d: %v, %v; want %v", from, got, err, rest)
+		}
+	}
+	for limit := 1; limit < len(want)+2; limit++ {
+		var got []string
+		removal, key, last := int64(0), "", false
+		for !last {
+			var err error
+			last, err = s.Marks(o, removal, key, limit, func(r int64, k []byte) {
+				removal, key = r, string(k)
+				got = append(got, fmt.Sprintf("%d %q", r, k))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(got, want[1:]) { // the first is the one before the start
+			t.Errorf("in pieces of %d: %q, want %q", limit, got, want[1:])
+		}
+	}
+}
+
+// A mark is found in whatever bucket it is.
+func TestFindMark(t *testing.T) {
 	s := memStore(t)
 	o := newObject(t, s, "c", "n")
-	var setter sync.WaitGroup
-	for round := int64(1); round <= 200; round++ {
-		commit(t, s, func(b *Batch) { b.SetMark(o, "k", round*10, nil) }) // expires at once
-		setter.Go(func() {
-			var b Batch
-			b.SetMark(o, "k", round*10+5, []byte("again"))
-			if _, err := s.Commit(&b); err != nil {
-				t.Error(err)
-			}
-		})
-		if _, _, _, err := s.Expire(o.Shard, round*10, 10); err != nil {
+	want := map[string]string{}
+	commit(t, s, func(b *Batch) {
+		for i := range int64(30) {
+			key := fmt.Sprint(i)
+			want[key] = "value of " + key
+			setMark(b, o, 0, key, 1<<(30+i), want[key])
+		}
+	})
+	got := map[string]string{}
+	for i := range 31 {
+		if v, _, ok, err := s.FindMark(o, fmt.Sprint(i)); err != nil {
 			t.Fatal(err)
-		}
-		setter.Wait()
-		v, expires, ok, err := s.Mark(nil, o, "k")
-		if string(v) != "again" || expires != round*10+5 || !ok || err != nil {
-			t.Fatalf("round %d: %q until %d, %v, %v", round, v, expires, ok, err)
+		} else if ok {
+			got[fmt.Sprint(i)] = string(v)
 		}
 	}
-	if done, _, ok, err := s.Expire(o.Shard, 1<<40, 1000); done == 0 || ok || err != nil {
-		t.Errorf("in the end %d are removed, more %v, %v", done, ok, err)
-	}
-	if has, err := s.HasRows(nil, o); has || err != nil {
-		t.Errorf("rows are left: %v", err)
+	if !maps.Equal(got, want) {
+		t.Errorf("found %v, want %v", got, want)
 	}
 }

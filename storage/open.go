@@ -17,7 +17,7 @@ import (
 )
 
 // FormatVersion is the version of the layout that this package writes and reads.
-const FormatVersion = 2
+const FormatVersion = 3
 
 // DefaultShards is the number of shards of a new store.
 const DefaultShards = 64

@@ -77,8 +77,8 @@ func TestOpenRefusesAnotherFormat(t *testing.T) {
 	}
 	checkAndClose(t, s)
 
-	rewrite(t, fsys, "store/HOLDFAST", "holdfast store\nformat 3\nnodes 3\n")
-	wantOpenError(t, o, ErrFormat, "store/HOLDFAST has format version 3, this program reads version 2")
+	rewrite(t, fsys, "store/HOLDFAST", fmt.Sprintf("holdfast store\nformat %d\nnodes 3\n", FormatVersion+1))
+	wantOpenError(t, o, ErrFormat, fmt.Sprintf("store/HOLDFAST has format version %d, this program reads version %d", FormatVersion+1, FormatVersion))
 	rewrite(t, fsys, "store/HOLDFAST", "#!/bin/sh\n")
 	wantOpenError(t, o, ErrFormat, "store/HOLDFAST", "not a format file")
 	rewrite(t, fsys, "store/HOLDFAST", strings.Replace(formatText(4), "shards 4", "shards 5", 1))

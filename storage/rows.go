@@ -73,7 +73,7 @@ func (b *Batch) dropHeader(o Object, due *int64) {
 
 // DropObject does what Batch.DropObject does, row by row if the object has few.
 func (s *Store) DropObject(b *Batch, o Object, due *int64) error {
-	few, err := s.clearFew(b, rowKey(nil, o.Shard, o.Number, 0), rowKey(nil, o.Shard, o.Number, subEnd))
+	few, err := s.clearFew(b, b, rowKey(nil, o.Shard, o.Number, 0), rowKey(nil, o.Shard, o.Number, subEnd))
 	switch {
 	case err != nil:
 		return err
@@ -89,12 +89,22 @@ func (s *Store) DropObject(b *Batch, o Object, due *int64) error {
 // fewKeys is up to how many keys are deleted one by one.
 const fewKeys = 1024
 
-// clearFew removes the keys in [lower, upper) as b leaves them, one by one, if
-// they are few, and reports whether they were; if not, it changes nothing. A
-// range delete is one record, but as long as it is in memory it slows down every
-// read of the store, and many of them do so by their number.
-func (s *Store) clearFew(b *Batch, lower, upper []byte) (few bool, err error) {
-	it, err := s.iter(b, lower, upper, false, 0)
+// clear removes in b the keys in [lower, upper) as the batch view, which may be
+// nil, leaves them: one by one if they are few.
+func (s *Store) clear(b, view *Batch, lower, upper []byte) error {
+	few, err := s.clearFew(b, view, lower, upper)
+	if err == nil && !few {
+		b.DeleteRange(lower, upper)
+	}
+	return err
+}
+
+// clearFew does what clear does if the keys are few, and reports whether they
+// were; if not, it changes nothing. A range delete is one record, but as long as it
+// is in memory it slows down every read of the store, and many of them do so by
+// their number.
+func (s *Store) clearFew(b, view *Batch, lower, upper []byte) (few bool, err error) {
+	it, err := s.iter(view, lower, upper, false, 0)
 	if err != nil {
 		return false, err
 	}
@@ -152,11 +162,7 @@ func (b *Batch) DeleteDataRange(o Object, lower, upper string) {
 // ClearData does what Batch.DeleteDataRange does, key by key if they are few.
 func (s *Store) ClearData(b *Batch, o Object, lower, upper string) error {
 	low, high := dataRange(o, lower, upper)
-	few, err := s.clearFew(b, low, high)
-	if err == nil && !few {
-		b.DeleteDataRange(o, lower, upper)
-	}
-	return err
+	return s.clear(b, b, low, high)
 }
 
 // dataRange is the range of the keys that hold the user's keys in [lower, upper).

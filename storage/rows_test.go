@@ -20,7 +20,7 @@ func TestObjectsComeAndGo(t *testing.T) {
 		o := find(t, s, id)
 		commit(t, s, func(b *Batch) {
 			b.SetData(o, "k", []byte(id.Name))
-			b.SetMark(o, "m", 100, nil)
+			setMark(b, o, 0, "m", 100, "")
 			b.SetOpen(o, []byte("x"))
 			b.MoveAlarm(o, nil, &due, []byte("row"), []byte("index"))
 		})
@@ -250,7 +250,7 @@ func TestDropObjectOfAnySize(t *testing.T) {
 			for i := range rows {
 				b.SetData(gone, fmt.Sprint(i), nil)
 			}
-			b.SetMark(gone, "m", 9, nil)
+			setMark(b, gone, 0, "m", 9, "")
 			b.SetOpen(gone, nil)
 			b.MoveAlarm(gone, nil, &due, nil, nil)
 			b.SetData(stays, "k", nil)

@@ -35,8 +35,10 @@ type Store struct {
 	// which thus waits for them. Nothing waits or calls others while it is held.
 	using sync.RWMutex
 	// marking is held for reading while a batch with marks is applied, and by
-	// Expire from its look at them to their removal.
+	// Expire from its look at them to their removal. It guards removed, the time up
+	// to which Expire may have removed what expires.
 	marking sync.RWMutex
+	removed int64
 	// dead is set once, before anyone can be answered after an error.
 	dead   atomic.Pointer[fatalError]
 	died   chan struct{} // closed when dead is set
@@ -240,11 +242,15 @@ func (s *Store) apply(b *Batch) (Ticket, error) {
 }
 
 // applyMarks applies b beside other commits, but not beside Expire if it sets
-// marks.
+// marks. A turn may be so late that the entry of a bucket is gone from the expiry
+// index: it is stored again.
 func (s *Store) applyMarks(b *Batch) error {
-	if b.marks {
+	if b.removal != 0 {
 		s.marking.RLock()
 		defer s.marking.RUnlock()
+		if b.removal <= s.removed {
+			b.indexAgain(s.removed)
+		}
 	}
 	return s.applyNow(b.Repr())
 }

@@ -228,7 +228,7 @@ func (r *reader) partition(o storage.Object, rows map[string][]byte) error {
 	}
 	for last, n := numbers[8], uint64(1); n <= last; n++ {
 		number := binary.BigEndian.AppendUint64(nil, n)
-		value, _, ok, err := r.store.Mark(nil, o, "u/e/"+string(number))
+		value, _, ok, err := r.store.FindMark(o, "u/e/"+string(number))
 		if ok && err == nil {
 			err = put(number, value)
 		}

@@ -4,15 +4,15 @@ var objectMutants = []mutant{
 	{
 		Number: 3, Name: "mark-in-a-second-commit", Promise: "O16", File: "object/idempotent.go",
 		Edits: []edit{{
-			Old: `	t.mark(key, answer, defaultTo(r.ttl, answerTTL))
-	return nil`,
+			Old: `	return h.storageError(a.id, t.mark(key, answer, defaultTo(r.ttl, answerTTL)))
+`,
 			New: `	if mutant("mark-in-a-second-commit") {
 		if err := t.commit(false); err != nil {
 			return err
 		}
 	}
-	t.mark(key, answer, defaultTo(r.ttl, answerTTL))
-	return nil`,
+	return h.storageError(a.id, t.mark(key, answer, defaultTo(r.ttl, answerTTL)))
+`,
 		}},
 		Package: "object", Test: "TestCrashDeposits/map",
 	},
@@ -66,7 +66,7 @@ var objectMutants = []mutant{
 	}
 `,
 		}, {
-			Old: `// mark writes an expiring mark.
+			Old: `// mark writes an expiring mark, in place of the one under key if there is one.
 `,
 			New: `type memory struct {
 	a   *activation
@@ -75,7 +75,7 @@ var objectMutants = []mutant{
 
 var remembered sync.Map // of memory
 
-// mark writes an expiring mark.
+// mark writes an expiring mark, in place of the one under key if there is one.
 `,
 		}, {
 			Old: `	"fmt"
@@ -115,12 +115,33 @@ var remembered sync.Map // of memory
 		Package: "object", Test: "TestReplacedAlarmDoesNothing",
 	},
 	{
-		Name: "answer-outlives-its-time", Promise: "O16", File: "object/idempotent.go",
+		Name: "answer-outlives-its-time", Promise: "O16", File: "object/buckets.go",
 		Edits: []edit{{
-			Old: `	if ok && h.seams.Clock.Now().UnixNano() < expires {`,
-			New: `	if ok && (mutant("answer-outlives-its-time") || h.seams.Clock.Now().UnixNano() < expires) {`,
+			Old: `h.seams.Clock.Now().UnixNano() < expires}`,
+			New: `mutant("answer-outlives-its-time") || h.seams.Clock.Now().UnixNano() < expires}`,
 		}},
 		Package: "object", Test: "TestIdempotencyKey",
+	},
+	{
+		Name: "old-mark-left-in-its-bucket", Promise: "O16", File: "object/idempotent.go",
+		Edits: []edit{{
+			Old: `	if old != 0 && old != removal {`,
+			New: `	if old != 0 && old != removal && !mutant("old-mark-left-in-its-bucket") {`,
+		}},
+		Package: "object", Test: "TestMarksFollowTheModel",
+	},
+	{
+		Name: "bucket-indexed-before-the-commit", Promise: "O16", File: "object/idempotent.go",
+		Edits: []edit{{
+			Old: `		k.indexing = removal
+`,
+			New: `		k.indexing = removal
+		if mutant("bucket-indexed-before-the-commit") {
+			known.setIndexed(removal)
+		}
+`,
+		}},
+		Package: "object", Test: "TestMarksFollowTheModel",
 	},
 	{
 		Name: "filter-misses-a-new-mark", Promise: "D2", File: "object/recall.go",

@@ -32,7 +32,7 @@ var storageMutants = []mutant{
 			Old: `	s.seams.At("commit/before", object)
 	if err := s.applyMarks(b); err != nil {`,
 			New: `	if mutant("index-in-a-commit-of-its-own") {
-		rows, index := &Batch{id: b.id, marks: b.marks}, &Batch{id: b.id}
+		rows, index := &Batch{id: b.id, removal: b.removal}, &Batch{id: b.id}
 		err := ReadBatch(b.Repr(), func(r Record) {
 			to := rows
 			if len(r.Key) > 2 && r.Key[2] == kindIndex {
@@ -122,14 +122,20 @@ var storageMutants = []mutant{
 		Package: "storage", Test: "TestBrokenLogUnderLoad/.log",
 	},
 	{
-		Name: "mark-expires-early", Promise: "O16", File: "storage/marks.go",
+		Name: "mark-expires-early", Promise: "O16", File: "storage/expiry.go",
 		Edits: []edit{{
-			Old: `	if expires <= at {
-		b.Delete(key)`,
-			New: `	if expires <= at || mutant("mark-expires-early") {
-		b.Delete(key)`,
+			Old: `		if at > now || int(b.count) >= limit {`,
+			New: `		if at > now && !mutant("mark-expires-early") || int(b.count) >= limit {`,
 		}},
-		Package: "object", Test: "TestIdempotencyKey",
+		Package: "storage", Test: "TestExpire",
+	},
+	{
+		Name: "late-mark-never-expires", Promise: "O16", File: "storage/store.go",
+		Edits: []edit{{
+			Old: `		if b.removal <= s.removed {`,
+			New: `		if b.removal <= s.removed && !mutant("late-mark-never-expires") {`,
+		}},
+		Package: "storage", Test: "TestExpireBesideMarksThatAreSet",
 	},
 	{
 		Name: "deleted-range-hides-what-follows", Promise: "S2", File: "storage/batch.go",

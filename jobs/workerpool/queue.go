@@ -209,5 +209,5 @@ func (p *partition) remember(ctx context.Context, kept row, s State) error {
 	if err != nil {
 		return err
 	}
-	return p.st.Mark(ctx, numbered(endedMark, kept.num), b, p.set.keepDone)
+	return p.st.MarkNew(ctx, numbered(endedMark, kept.num), b, p.set.keepDone)
 }

@@ -57,7 +57,7 @@ func (r reader) object(id storage.ID) error {
 	}
 	for i := range 3 {
 		key := fmt.Sprint(i)
-		v, _, ok, err := r.store.Mark(nil, o, key)
+		v, _, ok, err := r.store.FindMark(o, key)
 		if err != nil {
 			return err
 		}

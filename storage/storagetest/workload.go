@@ -160,7 +160,9 @@ func (d *draft) event(name string, seq uint64, value string) {
 }
 
 func (d *draft) mark(name, key, value string) {
-	d.batch.SetMark(d.object(name), key, never, []byte(value))
+	o := d.object(name)
+	d.batch.SetMark(o, never, key, never, []byte(value))
+	d.batch.IndexMarks(o, never)
 	d.rows["mark "+name+" "+key] = value
 }
 

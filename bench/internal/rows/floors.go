@@ -134,7 +134,7 @@ func p14Least(s Size) (cases []*Case) {
 					if err != nil {
 						return nil, nil, err
 					}
-					return rate(n, e.For, disk.Meters(), func(i int) error { return turns.Rows(i, leastRows) }),
+					return rate(n, e.For, disk.Meters(), func(i int) error { return turns.Rows(i, eventRows) }),
 						rate(n, e.For, counts.Meters(), counts.Increment), nil
 				}),
 			})
@@ -143,17 +143,11 @@ func p14Least(s Size) (cases []*Case) {
 	return cases
 }
 
-// leastRows are an event and the mark of its id, which any design must store.
-func leastRows(b *storage.Batch, o storage.Object, n uint64) {
-	id := strconv.FormatUint(n, 10)
-	b.SetData(o, fmt.Sprintf("e/000000000001/%08x", n), fmt.Appendf(nil, `{"id":"event %s","n":%s}`, id, id))
-	b.SetData(o, "m/event "+id, fmt.Appendf(nil, `{"generation":1,"events":%s}`, id))
-}
-
-// eventRows are an event with the count of its generation, and the mark of its id
-// with its entry of the expiry index.
+// eventRows are an event with the count of its generation, and the mark of its id,
+// which any design must store.
 func eventRows(b *storage.Batch, o storage.Object, n uint64) {
-	id := strconv.FormatUint(n, 10)
+	id, now := strconv.FormatUint(n, 10), time.Now()
+	expires := now.Add(24 * time.Hour).UnixNano()
 	b.SetData(o, fmt.Sprintf("e/000000000001/%08x", n), fmt.Appendf(make([]byte, 28, 80), `{"id":"event %s","n":%s}`, id, id))
-	b.SetMark(o, "e/event "+id, time.Now().Add(24*time.Hour).UnixNano(), fmt.Appendf(nil, `{"generation":1,"events":%s}`, id))
+	b.SetMark(o, storage.Removal(o.Number, now.UnixNano(), expires), "e/event "+id, expires, fmt.Appendf(nil, `{"generation":1,"events":%s}`, id))
 }

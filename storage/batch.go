@@ -158,6 +158,31 @@ func (b *Batch) scan(key []byte) (value []byte, deleted, known bool) {
 	return value, deleted, known
 }
 
+// sets reports whether the batch sets a key in [lower, upper) that it leaves. It
+// looks at the last of those alone, so it may miss an earlier one.
+func (b *Batch) sets(lower, upper []byte) bool {
+	var last []byte
+	for off := batchHeaderLen; off < len(b.data); {
+		kind, key, from, to, next := parseRecord(b.data, off)
+		switch kind {
+		case recordSet:
+			if bytes.Compare(lower, key) <= 0 && bytes.Compare(key, upper) < 0 {
+				last = key
+			}
+		case recordDelete:
+			if bytes.Equal(key, last) {
+				last = nil
+			}
+		case recordRangeDelete:
+			if bytes.Compare(key, last) <= 0 && bytes.Compare(last, b.data[from:to]) < 0 {
+				last = nil
+			}
+		}
+		off = next
+	}
+	return last != nil
+}
+
 // covered reports whether a range delete of the batch removes key.
 func (b *Batch) covered(key string) bool {
 	for _, r := range b.ranges {

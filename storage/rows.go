@@ -184,9 +184,14 @@ func (s *Store) ListData(b *Batch, o Object, lower, upper string, reverse bool) 
 // "" if there is none.
 func PrefixEnd(p string) string { return string(after([]byte(p))) }
 
-// HasRows reports whether the object has any key or mark as b leaves it.
+// HasRows reports whether the object has any key or mark as b leaves it. It reads
+// the store only if b sets none that stays.
 func (s *Store) HasRows(b *Batch, o Object) (bool, error) {
-	it, err := s.iter(b, rowKey(nil, o.Shard, o.Number, subData), rowKey(nil, o.Shard, o.Number, subEnd), false, 0)
+	lower, upper := rowKey(nil, o.Shard, o.Number, subData), rowKey(nil, o.Shard, o.Number, subEnd)
+	if b != nil && b.sets(lower, upper) {
+		return true, nil
+	}
+	it, err := s.iter(b, lower, upper, false, 0)
 	if err != nil {
 		return false, err
 	}

@@ -153,6 +153,21 @@ func ExampleState_Mark() {
 	// false
 }
 
+// A number that was never given out before has no mark yet.
+func ExampleState_MarkNew() {
+	once(func(s *Shelf, ctx context.Context) error {
+		order := fmt.Sprint("order-", s.st.NextSequence())
+		if err := s.st.MarkNew(ctx, order, []byte("shipped"), time.Hour); err != nil {
+			return err
+		}
+		value, _, err := s.st.Marked(ctx, order)
+		fmt.Printf("%s\n", value)
+		return err
+	})
+	// Output:
+	// shipped
+}
+
 // Sync makes what the turn has written durable before it goes on.
 func ExampleState_Sync() {
 	once(func(s *Shelf, ctx context.Context) error {

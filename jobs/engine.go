@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
@@ -130,7 +129,10 @@ type Spec struct {
 	// Work is run beside the turns. Nil makes an execution whose holder is a
 	// caller outside: it lives as long as its lease, whatever becomes of the
 	// host, and ends by Finish.
-	Work    Work
+	Work Work
+	// Size is about how many bytes the end of the execution writes if it fails, so
+	// that not too many failures are stored in one batch.
+	Size    int
 	Timeout time.Duration // in place of Options.Timeout, if not zero
 	Lease   time.Duration // in place of Options.Lease, if not zero
 }
@@ -165,9 +167,9 @@ func (e *Engine) Begin(ctx context.Context, s Spec) (Execution, error) {
 		e.note(x)
 		return x.Execution, nil
 	}
-	x.work = e.newWork(now, lease, s)
+	x.work = e.newWork(&x.Execution, s)
 	e.note(x)
-	return x.Execution, e.start(ctx, x, s.Work)
+	return x.Execution, e.st.Start(ctx, &x.work.Work, "execution", x.work.run)
 }
 
 // Open returns how many executions are open, lost ones included.
@@ -306,12 +308,4 @@ func (e *Engine) examine(x *execution) {
 		s.Until = x.Lease
 	}
 	x.action = recovery.Check(s, e.o.limits())
-}
-
-// ends is the works that have ended and wait for their end batch.
-type ends struct {
-	mu      sync.Mutex
-	queue   []ended
-	serving bool    // a task takes them from the queue
-	lost    []Token // those whose end batch failed
 }

@@ -37,7 +37,9 @@ type Options struct {
 	// LossIsFailure makes a lost execution a failed attempt, retried as such
 	// (W5). A shutdown in order never is one.
 	LossIsFailure bool
-	// MergeEnds is how many executions may end in one batch. Zero means 64.
+	// MergeEnds is how many executions may end in one batch. It must be more than
+	// the calls that may come between two such batches, or work waits that could
+	// run. Zero means 512.
 	MergeEnds int
 	// Quiet leaves out the events of starts and successes.
 	Quiet bool
@@ -59,7 +61,7 @@ func (o Options) WithDefaults() Options {
 	limits := o.limits().WithDefaults()
 	o.StaleThreshold, o.RecoveryDelay, o.MaxRecoveries = limits.StaleAfter, limits.Delay, limits.MaxAttempts
 	if o.MergeEnds == 0 {
-		o.MergeEnds = 64
+		o.MergeEnds = 512
 	}
 	return o
 }

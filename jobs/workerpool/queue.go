@@ -136,7 +136,7 @@ func (p *partition) start(ctx context.Context, work func(*row) jobs.Work, lease 
 			return nil, err
 		}
 	}
-	s := jobs.Spec{Subject: subject(taskSubject, e.num), Key: p.outsideKey(e.num), Run: a.row.run(), Lease: lease}
+	s := jobs.Spec{Subject: subject(taskSubject, e.num), Key: p.outsideKey(e.num), Run: a.row.run(), Lease: lease, Size: a.row.size()}
 	if work != nil {
 		s.Work = work(a.row)
 	}

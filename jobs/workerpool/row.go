@@ -48,6 +48,15 @@ func (x *rare) empty() bool {
 
 const rowVersion = 1
 
+// size is about how many bytes r takes when one more attempt has failed.
+func (r *row) size() int {
+	n := len(r.key) + len(r.queue) + len(r.input) + len(r.output)
+	for _, f := range r.rare.Failures {
+		n += len(f.Error)
+	}
+	return n
+}
+
 func (r *row) encode() ([]byte, error) {
 	b := make([]byte, 0, 48+len(r.key)+len(r.queue)+len(r.input)+len(r.output))
 	b = append(b, rowVersion, byte(r.state))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/holdfast-dev/holdfast/object"
@@ -14,6 +15,7 @@ import (
 type ends struct {
 	mu      sync.Mutex
 	queue   []ended
+	batch   []ended // those that were taken last, for whoever serves the queue
 	serving bool    // a task takes them from the queue
 	lost    []Token // those whose end batch failed
 }
@@ -40,7 +42,8 @@ func (q *ends) add(end ended) (serve bool) {
 	return serve
 }
 
-// take takes up to limit ends from the queue, or ends the service of it.
+// take takes up to limit ends from the queue, or ends the service of it. They are
+// valid until the next take.
 func (q *ends) take(limit int) []ended {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -49,10 +52,14 @@ func (q *ends) take(limit int) []ended {
 		bytes += q.queue[n].size
 		n++
 	}
-	batch := q.queue[:n:n]
-	q.queue = q.queue[n:]
-	q.serving = n > 0
-	return batch
+	if q.serving = n > 0; !q.serving {
+		q.queue, q.batch = nil, nil
+		return nil
+	}
+	clear(q.batch)
+	q.batch = append(q.batch[:0], q.queue[:n]...)
+	q.queue = slices.Delete(q.queue, 0, n)
+	return q.batch
 }
 
 // lose notes that an end batch failed.

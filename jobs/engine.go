@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,32 +145,39 @@ func (e *Engine) Begin(ctx context.Context, s Spec) (Execution, error) {
 	if e.closing {
 		return Execution{}, ErrClosing
 	}
-	now, lease := e.Now(), s.Lease
-	if lease == 0 {
-		lease = e.o.Lease
-	}
-	x := &execution{Execution: Execution{
-		Token: e.newToken(), Subject: s.Subject, Key: s.Key, Run: s.Run.begun(now),
-		Epoch: e.st.Epoch(), Began: now, Lease: now.Add(lease), Outside: s.Work == nil,
-	}}
-	if x.Key == "" {
-		x.Key = fmt.Sprintf("%s/%d", e.st.ID(), x.Run.Number)
-	}
+	x := e.newExecution(&s)
 	if err := e.save(ctx, x); err != nil {
 		return Execution{}, err
 	}
-	if err := e.tell(ctx, EventStart, &x.Execution, Event{}); err != nil {
+	if err := e.tell(ctx, EventStart, x.Execution, Event{}); err != nil {
 		return Execution{}, err
 	}
 	e.open[x.Token] = x
-	if s.Work == nil {
+	if !x.alive() {
 		e.examine(x)
 		e.note(x)
-		return x.Execution, nil
+		return *x.Execution, nil
 	}
-	x.work = e.newWork(&x.Execution, s)
 	e.note(x)
-	return x.Execution, e.st.Start(ctx, &x.work.Work, "execution", x.work.run)
+	return *x.Execution, e.st.Start(ctx, &x.work.Work, "execution", x.work.run)
+}
+
+// newExecution is an execution that begins now, as s says.
+func (e *Engine) newExecution(s *Spec) *execution {
+	now := e.Now()
+	given := Execution{
+		Token: e.newToken(), Subject: s.Subject, Key: s.Key, Run: s.Run.begun(now),
+		Epoch: e.st.Epoch(), Began: now, Lease: now.Add(cmp.Or(s.Lease, e.o.Lease)), Outside: s.Work == nil,
+	}
+	if given.Key == "" {
+		given.Key = fmt.Sprintf("%s/%d", e.st.ID(), given.Run.Number)
+	}
+	if s.Work == nil {
+		held := given
+		return &execution{Execution: &held}
+	}
+	w := e.newWork(&given, s)
+	return &execution{Execution: &w.given, work: w}
 }
 
 // Open returns how many executions are open, lost ones included.
@@ -180,7 +188,7 @@ func (e *Engine) Executions() []Execution {
 	all := e.sorted()
 	out := make([]Execution, len(all))
 	for i, x := range all {
-		out[i] = x.Execution
+		out[i] = *x.Execution
 	}
 	return out
 }
@@ -191,7 +199,7 @@ func (e *Engine) Lookup(t Token) (Execution, bool) {
 	if !ok {
 		return Execution{}, false
 	}
-	return x.Execution, true
+	return *x.Execution, true
 }
 
 // Cancel ends the context of a work with cause, and reports whether there is such
@@ -232,7 +240,7 @@ func (e *Engine) Renew(ctx context.Context, t Token, lease time.Duration) (time.
 	if lease == 0 {
 		lease = e.o.Lease
 	}
-	x.Lease = e.Now().Add(lease)
+	x.extend(e.Now().Add(lease))
 	if !x.alive() {
 		e.examine(x)
 	}
@@ -278,11 +286,11 @@ func (e *Engine) conclude(ctx context.Context, x *execution, how ending) error {
 	if err := e.forget(ctx, x); err != nil {
 		return err
 	}
-	if err := e.tellEnd(ctx, &x.Execution, out); err != nil {
+	if err := e.tellEnd(ctx, x.Execution, out); err != nil {
 		return err
 	}
 	e.st.CountExecution(string(out.Kind))
-	return e.p.Ended(ctx, x.Execution, out)
+	return e.p.Ended(ctx, *x.Execution, out)
 }
 
 // tooLarge tells what a run made from what the store is able to do.

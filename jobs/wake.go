@@ -90,7 +90,7 @@ func (e *Engine) renew(ctx context.Context, x *execution, now time.Time) error {
 	if now.Before(w.renewAt.Add(-w.heartbeat / 2)) {
 		return nil
 	}
-	x.Lease = now.Add(w.lease)
+	x.extend(now.Add(w.lease))
 	w.renewAt = now.Add(w.heartbeat)
 	return e.save(ctx, x)
 }

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,13 +37,10 @@ type work struct {
 	cancelled atomic.Bool // by Engine.Cancel or Engine.Close
 }
 
-func (e *Engine) newWork(x *Execution, s Spec) *work {
+func (e *Engine) newWork(x *Execution, s *Spec) *work {
 	w := &work{
-		timeout: s.Timeout, lease: x.Lease.Sub(x.Began), heartbeat: e.o.Heartbeat, began: x.Began,
+		timeout: cmp.Or(s.Timeout, e.o.Timeout), lease: x.Lease.Sub(x.Began), heartbeat: e.o.Heartbeat, began: x.Began,
 		engine: e, do: s.Work, given: *x, size: s.Size,
-	}
-	if w.timeout == 0 {
-		w.timeout = e.o.Timeout
 	}
 	if w.heartbeat >= w.lease {
 		w.heartbeat = w.lease / 3

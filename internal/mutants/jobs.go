@@ -80,10 +80,10 @@ var jobMutants = []mutant{
 	{
 		Number: 11, Name: "lease-not-extended", Promise: "J7", File: "jobs/wake.go",
 		Edits: []edit{{
-			Old: `	x.Lease = now.Add(w.lease)
+			Old: `	x.extend(now.Add(w.lease))
 `,
 			New: `	if !mutant("lease-not-extended") {
-		x.Lease = now.Add(w.lease)
+		x.extend(now.Add(w.lease))
 	}
 `,
 		}},

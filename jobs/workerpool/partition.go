@@ -45,6 +45,7 @@ type partition struct {
 	waits  window
 	fresh  []freshEntry      // put in a queue in this turn and not stored there yet
 	heads  map[string]int    // of keys that this turn has looked at: their tasks, if fewer than PerKey
+	begins map[string]uint64 // of some keys: no task that has not ended is before it in their order
 	opened map[uint64]active // by task number; as many as counters.running
 
 	calling  int       // executions open of OnDead
@@ -77,6 +78,7 @@ func newPartition(ctx context.Context, st *object.State, set *settings) (*partit
 		set: set, st: st, index: index,
 		waits:   newWindow(set.window),
 		heads:   make(map[string]int),
+		begins:  make(map[string]uint64),
 		opened:  make(map[uint64]active),
 		waiters: make(map[uint64]chan struct{}),
 	}

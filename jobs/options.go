@@ -37,9 +37,8 @@ type Options struct {
 	// LossIsFailure makes a lost execution a failed attempt, retried as such
 	// (W5). A shutdown in order never is one.
 	LossIsFailure bool
-	// MergeEnds is how many executions may end in one batch. It must be more than
-	// the calls that may come between two such batches, or work waits that could
-	// run. Zero means 512.
+	// MergeEnds is how many executions may end in one batch. If more begin between
+	// two such batches than end in one, work that could run waits. Zero means 512.
 	MergeEnds int
 	// Quiet leaves out the events of starts and successes.
 	Quiet bool

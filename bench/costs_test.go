@@ -45,7 +45,7 @@ var costs = []cost{
 		_, _, costs, err := a.Drain(context.Background(), 10_000)
 		return costs, err
 	}},
-	{"a task of a pool, enqueue to done", measure.Costs{"allocs": 44, "bytes": 4100, "commits": 1.15, "log bytes": 430}, func(t *testing.T) (measure.Costs, error) {
+	{"a task of a pool, enqueue to done", measure.Costs{"allocs": 15.5, "bytes": 2050, "commits": 1.06, "log bytes": 395}, func(t *testing.T) (measure.Costs, error) {
 		p, err := workload.OpenPool(t.TempDir(), -1)
 		if err != nil {
 			return nil, err
@@ -64,7 +64,7 @@ var costs = []cost{
 		closing(t, d.Close)
 		return per(d.Meters(), 64, 20_000, d.Add)
 	}},
-	{"a run of a continuous job", measure.Costs{"allocs": 69, "bytes": 6900, "commits": 1.1, "log bytes": 1560}, func(t *testing.T) (measure.Costs, error) {
+	{"a run of a continuous job", measure.Costs{"allocs": 57, "bytes": 6050, "commits": 1.1, "log bytes": 1560}, func(t *testing.T) (measure.Costs, error) {
 		r, err := workload.OpenRuns(t.Context(), t.TempDir())
 		if err != nil {
 			return nil, err

@@ -28,8 +28,8 @@ const (
 
 const zeroTime = math.MinInt64
 
-func (x *Execution) encode() []byte {
-	b := make([]byte, 0, 96+len(x.Subject)+len(x.Key)+len(x.Run.Cause)+len(x.Run.LastError))
+// append adds x as it is stored to b.
+func (x *Execution) append(b []byte) []byte {
 	var flags uint64
 	if x.Outside {
 		flags |= flagOutside

@@ -1,10 +1,10 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
@@ -130,7 +130,10 @@ type Spec struct {
 	// Work is run beside the turns. Nil makes an execution whose holder is a
 	// caller outside: it lives as long as its lease, whatever becomes of the
 	// host, and ends by Finish.
-	Work    Work
+	Work Work
+	// Size is about how many bytes the end of the execution writes if it fails, so
+	// that not too many failures are stored in one batch.
+	Size    int
 	Timeout time.Duration // in place of Options.Timeout, if not zero
 	Lease   time.Duration // in place of Options.Lease, if not zero
 }
@@ -142,32 +145,39 @@ func (e *Engine) Begin(ctx context.Context, s Spec) (Execution, error) {
 	if e.closing {
 		return Execution{}, ErrClosing
 	}
-	now, lease := e.Now(), s.Lease
-	if lease == 0 {
-		lease = e.o.Lease
-	}
-	x := &execution{Execution: Execution{
-		Token: e.newToken(), Subject: s.Subject, Key: s.Key, Run: s.Run.begun(now),
-		Epoch: e.st.Epoch(), Began: now, Lease: now.Add(lease), Outside: s.Work == nil,
-	}}
-	if x.Key == "" {
-		x.Key = fmt.Sprintf("%s/%d", e.st.ID(), x.Run.Number)
-	}
+	x := e.newExecution(&s)
 	if err := e.save(ctx, x); err != nil {
 		return Execution{}, err
 	}
-	if err := e.tell(ctx, EventStart, &x.Execution, Event{}); err != nil {
+	if err := e.tell(ctx, EventStart, x.Execution, Event{}); err != nil {
 		return Execution{}, err
 	}
 	e.open[x.Token] = x
-	if s.Work == nil {
+	if !x.alive() {
 		e.examine(x)
 		e.note(x)
-		return x.Execution, nil
+		return *x.Execution, nil
 	}
-	x.work = e.newWork(now, lease, s)
 	e.note(x)
-	return x.Execution, e.start(ctx, x, s.Work)
+	return *x.Execution, e.st.Start(ctx, &x.work.Work, "execution", x.work.run)
+}
+
+// newExecution is an execution that begins now, as s says.
+func (e *Engine) newExecution(s *Spec) *execution {
+	now := e.Now()
+	given := Execution{
+		Token: e.newToken(), Subject: s.Subject, Key: s.Key, Run: s.Run.begun(now),
+		Epoch: e.st.Epoch(), Began: now, Lease: now.Add(cmp.Or(s.Lease, e.o.Lease)), Outside: s.Work == nil,
+	}
+	if given.Key == "" {
+		given.Key = fmt.Sprintf("%s/%d", e.st.ID(), given.Run.Number)
+	}
+	if s.Work == nil {
+		held := given
+		return &execution{Execution: &held}
+	}
+	w := e.newWork(&given, s)
+	return &execution{Execution: &w.given, work: w}
 }
 
 // Open returns how many executions are open, lost ones included.
@@ -178,7 +188,7 @@ func (e *Engine) Executions() []Execution {
 	all := e.sorted()
 	out := make([]Execution, len(all))
 	for i, x := range all {
-		out[i] = x.Execution
+		out[i] = *x.Execution
 	}
 	return out
 }
@@ -189,7 +199,7 @@ func (e *Engine) Lookup(t Token) (Execution, bool) {
 	if !ok {
 		return Execution{}, false
 	}
-	return x.Execution, true
+	return *x.Execution, true
 }
 
 // Cancel ends the context of a work with cause, and reports whether there is such
@@ -230,7 +240,7 @@ func (e *Engine) Renew(ctx context.Context, t Token, lease time.Duration) (time.
 	if lease == 0 {
 		lease = e.o.Lease
 	}
-	x.Lease = e.Now().Add(lease)
+	x.extend(e.Now().Add(lease))
 	if !x.alive() {
 		e.examine(x)
 	}
@@ -276,11 +286,11 @@ func (e *Engine) conclude(ctx context.Context, x *execution, how ending) error {
 	if err := e.forget(ctx, x); err != nil {
 		return err
 	}
-	if err := e.tellEnd(ctx, &x.Execution, out); err != nil {
+	if err := e.tellEnd(ctx, x.Execution, out); err != nil {
 		return err
 	}
 	e.st.CountExecution(string(out.Kind))
-	return e.p.Ended(ctx, x.Execution, out)
+	return e.p.Ended(ctx, *x.Execution, out)
 }
 
 // tooLarge tells what a run made from what the store is able to do.
@@ -306,12 +316,4 @@ func (e *Engine) examine(x *execution) {
 		s.Until = x.Lease
 	}
 	x.action = recovery.Check(s, e.o.limits())
-}
-
-// ends is the works that have ended and wait for their end batch.
-type ends struct {
-	mu      sync.Mutex
-	queue   []ended
-	serving bool    // a task takes them from the queue
-	lost    []Token // those whose end batch failed
 }

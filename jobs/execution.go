@@ -34,9 +34,16 @@ func executionKey(t Token) string { return executionPrefix + string(t) }
 
 // execution is an open execution as its engine knows it.
 type execution struct {
-	Execution
-	work   *work           // its work, if this activation began it; else nil
-	action recovery.Action // what to do about it, and when, if it has no work
+	*Execution                 // never changed, since its work reads it: see extend
+	work       *work           // its work, if this activation began it; else nil
+	action     recovery.Action // what to do about it, and when, if it has no work
+}
+
+// extend moves the end of the lease.
+func (x *execution) extend(to time.Time) {
+	extended := *x.Execution
+	extended.Lease = to
+	x.Execution = &extended
 }
 
 // checkAt is when the engine must look at x again.
@@ -65,7 +72,7 @@ func (e *Engine) load(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		e.open[x.Token] = &execution{Execution: x}
+		e.open[x.Token] = &execution{Execution: &x}
 	}
 	if len(e.open) > 0 {
 		e.mark = oldMark
@@ -75,7 +82,8 @@ func (e *Engine) load(ctx context.Context) error {
 
 // save stores x.
 func (e *Engine) save(ctx context.Context, x *execution) error {
-	return e.st.Storage().PutBytes(ctx, executionKey(x.Token), x.encode())
+	var room [256]byte // enough for most, which then need no allocation
+	return e.st.Storage().PutBytes(ctx, executionKey(x.Token), x.append(room[:0]))
 }
 
 // forget removes x, and fences off whoever still works on it.

@@ -37,7 +37,8 @@ type Options struct {
 	// LossIsFailure makes a lost execution a failed attempt, retried as such
 	// (W5). A shutdown in order never is one.
 	LossIsFailure bool
-	// MergeEnds is how many executions may end in one batch. Zero means 64.
+	// MergeEnds is how many executions may end in one batch. If more begin between
+	// two such batches than end in one, work that could run waits. Zero means 512.
 	MergeEnds int
 	// Quiet leaves out the events of starts and successes.
 	Quiet bool
@@ -59,7 +60,7 @@ func (o Options) WithDefaults() Options {
 	limits := o.limits().WithDefaults()
 	o.StaleThreshold, o.RecoveryDelay, o.MaxRecoveries = limits.StaleAfter, limits.Delay, limits.MaxAttempts
 	if o.MergeEnds == 0 {
-		o.MergeEnds = 64
+		o.MergeEnds = 512
 	}
 	return o
 }

@@ -90,7 +90,7 @@ func (e *Engine) renew(ctx context.Context, x *execution, now time.Time) error {
 	if now.Before(w.renewAt.Add(-w.heartbeat / 2)) {
 		return nil
 	}
-	x.Lease = now.Add(w.lease)
+	x.extend(now.Add(w.lease))
 	w.renewAt = now.Add(w.heartbeat)
 	return e.save(ctx, x)
 }
@@ -117,11 +117,7 @@ func (e *Engine) recover(ctx context.Context, x *execution) error {
 // takeLost gives up the works whose end batch failed: what they made is gone,
 // and they are recovered like others that are not alive.
 func (e *Engine) takeLost() {
-	e.ends.mu.Lock()
-	lost := e.ends.lost
-	e.ends.lost = nil
-	e.ends.mu.Unlock()
-	for _, t := range lost {
+	for _, t := range e.ends.takeLost() {
 		if x, ok := e.open[t]; ok {
 			x.work = nil
 			e.examine(x)

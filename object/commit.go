@@ -157,7 +157,8 @@ func (t *turn) committed(ticket storage.Ticket, row *alarm.Row) {
 
 // afterwards is something to do once a turn's writes are committed.
 type afterwards struct {
-	do      func(storage.Ticket)
+	do      func(storage.Ticket) // nil: to start work
+	work    *Work
 	earlier *afterwards // asked for before it
 }
 
@@ -171,8 +172,19 @@ func (t *turn) settle(ticket storage.Ticket) {
 		first, a = a, earlier
 	}
 	t.after = nil
-	for a := first; a != nil; a = a.earlier {
-		a.do(ticket)
+	var works []runner
+	for a := first; a != nil; {
+		later := a.earlier
+		a.earlier = nil // it keeps no other in memory
+		if a.work != nil {
+			works = append(works, a.work)
+		} else {
+			a.do(ticket)
+		}
+		a = later
+	}
+	if len(works) > 0 {
+		t.act.startWorks(works)
 	}
 }
 

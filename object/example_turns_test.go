@@ -94,6 +94,24 @@ func ExampleState_Go() {
 	// 42
 }
 
+// A work that has been started as a Work can be cancelled by itself.
+func ExampleState_Start() {
+	ctx := context.Background()
+	w, done := new(object.Work), make(chan error)
+	class, do := shelf(func(s *Shelf, ctx context.Context) error {
+		return s.st.Start(ctx, w, "watch", func(ctx context.Context) {
+			<-ctx.Done()
+			done <- context.Cause(ctx)
+		})
+	})
+	host := memory(class)
+	defer host.Shutdown(ctx)
+	_, err := do.Call(ctx, host, "a", struct{}{})
+	w.Cancel(errors.New("seen enough"))
+	fmt.Println(err, <-done)
+	// Output: <nil> seen enough
+}
+
 // What fails in a block resets the activation: the next call constructs again.
 func ExampleState_BlockConcurrencyWhile() {
 	once(func(s *Shelf, ctx context.Context) error {

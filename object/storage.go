@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -155,7 +156,8 @@ func (s *Storage) check(t *turn, addBytes int, key string, value []byte) error {
 	case len(key) > o.MaxKeyBytes:
 		return fmt.Errorf("%s: %w: %d bytes, the limit is %d", id, ErrKeyTooLarge, len(key), o.MaxKeyBytes)
 	case len(value) > o.MaxValueBytes:
-		return fmt.Errorf("%s: %w: key %q, %d bytes, the limit is %d", id, ErrValueTooLarge, key, len(value), o.MaxValueBytes)
+		// A copy of the key is given away, so that keys need no memory in the usual case.
+		return fmt.Errorf("%s: %w: key %q, %d bytes, the limit is %d", id, ErrValueTooLarge, strings.Clone(key), len(value), o.MaxValueBytes)
 	case written+addBytes > o.MaxBatchBytes:
 		return fmt.Errorf("%s: %w: more than %d bytes", id, ErrBatchTooLarge, o.MaxBatchBytes)
 	}

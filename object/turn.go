@@ -101,15 +101,22 @@ func (t *turn) Done() <-chan struct{} {
 	if j := t.joined.Load(); j != nil {
 		return j.Done()
 	}
-	j := &joinedContext{}
-	j.Context, j.cancel = context.WithCancelCause(t.Context)
-	if t.life != nil {
-		t.life.onEnd(&j.ending, j.cancel)
-	}
+	j := join(t.Context, t.life)
 	if !t.joined.CompareAndSwap(nil, j) { // another was quicker
 		j.end()
 	}
 	return t.joined.Load().Done()
+}
+
+// join returns a context that ends when parent does, or the activation of life if
+// that is not nil.
+func join(parent context.Context, life *State) *joinedContext {
+	j := &joinedContext{}
+	j.Context, j.cancel = context.WithCancelCause(parent)
+	if life != nil {
+		life.onEnd(&j.ending, j.cancel)
+	}
+	return j
 }
 
 // end cancels what has come from the context.

@@ -83,68 +83,9 @@ func (t *turn) resumed() {
 	}
 }
 
-// Go starts fn as a task beside the turns, once the present turn's commit is
-// durable; if the turn fails, fn never starts. fn touches the object only through
-// Do. Its ctx ends when the activation does, or when the host shuts down. The
-// object stays in memory while fn runs. A panic of fn is logged and ends fn only.
-func (s *State) Go(ctx context.Context, name string, fn func(context.Context)) error {
-	t, err := s.turn(ctx)
-	if err != nil {
-		return err
-	}
-	a, h := s.act, s.act.hosted.host
-	t.then(func(storage.Ticket) {
-		a.holds.Add(1)
-		h.life.begin()
-		w := &work{life: s, name: name, fn: fn}
-		h.durably.then(storage.Ticket(a.last.Load()), w.start)
-	})
-	return nil
-}
-
-// work is a function that runs beside the turns.
-type work struct {
-	life *State
-	name string
-	fn   func(context.Context)
-
-	ending ending
-}
-
-// start has the work run, unless the commit that began it may be lost.
-func (w *work) start(err error) {
-	if err != nil {
-		w.end()
-		return
-	}
-	w.life.act.hosted.host.crew.add(w)
-}
-
-func (w *work) end() {
-	w.life.act.holds.Add(-1)
-	w.life.act.hosted.host.life.leave()
-}
-
-// run runs fn with a context that ends with the activation and the host.
-func (w *work) run() {
-	defer w.end()
-	s, h := w.life, w.life.act.hosted.host
-	ctx, cancel := context.WithCancelCause(h.life.ctx)
-	defer cancel(context.Canceled)
-	s.onEnd(&w.ending, cancel)
-	defer w.ending.forget()
-	if h.seams.Probe != nil {
-		h.seams.At("work/start", s.act.id.String())
-	}
-	log := func(err error) { s.Log().Error("work panicked", "work", w.name, "error", err) }
-	if err := guard(&s.act.id, func() error { w.fn(ctx); return nil }, log); err != nil {
-		log(err)
-	}
-}
-
 // then does f when the turn's writes are committed. A turn that has nothing to
 // commit does it at its end all the same.
-func (t *turn) then(f func(storage.Ticket)) { t.after = &afterwards{f, t.after} }
+func (t *turn) then(f func(storage.Ticket)) { t.after = &afterwards{do: f, earlier: t.after} }
 
 // Do runs fn as a turn of the object, from a work. It returns when the turn's
 // commit is durable, with fn's error if it has one; a turn that fails leaves no

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 )
 
 // A Batch collects the changes of one commit. It is for one goroutine. Its bytes
@@ -25,6 +25,7 @@ type Batch struct {
 	overlay    map[string]change
 	ranges     []span // deleted ranges in the part covered
 	overlayLen int
+	order      keyOrder // of the overlay's keys, from the first read of a range on
 }
 
 // change is the newest record of a key: its value's place in data, or a deletion.
@@ -121,7 +122,7 @@ func (b *Batch) Savepoint() Savepoint { return Savepoint{len(b.data), b.count} }
 func (b *Batch) Rollback(sp Savepoint) {
 	b.data, b.count = b.data[:sp.len], sp.count
 	if b.overlayLen > sp.len {
-		b.overlay, b.ranges, b.overlayLen = nil, nil, 0
+		b.overlay, b.ranges, b.overlayLen, b.order = nil, nil, 0, keyOrder{}
 	}
 }
 
@@ -199,13 +200,18 @@ func (b *Batch) within(lower, upper string) []overlaid {
 		return nil
 	}
 	b.index()
+	if !b.order.kept {
+		b.order.keep(b.overlay)
+	}
 	var out []overlaid
-	for k, c := range b.overlay {
-		if lower <= k && (upper == "" || k < upper) {
+	for _, k := range b.order.from(lower) {
+		if upper != "" && k >= upper {
+			break
+		}
+		if c, ok := b.overlay[k]; ok { // else a range delete took it
 			out = append(out, overlaid{k, slices.Clone(b.data[c.from:c.to]), c.deleted})
 		}
 	}
-	slices.SortFunc(out, func(x, y overlaid) int { return strings.Compare(x.key, y.key) })
 	return out
 }
 
@@ -225,10 +231,10 @@ func (b *Batch) index() {
 	for b.overlayLen < len(b.data) {
 		kind, key, from, to, next := parseRecord(b.data, b.overlayLen)
 		switch kind {
-		case recordSet:
-			b.overlay[string(key)] = change{from: from, to: to}
-		case recordDelete:
-			b.overlay[string(key)] = change{deleted: true}
+		case recordSet, recordDelete:
+			k := string(key)
+			b.overlay[k] = change{from: from, to: to, deleted: kind == recordDelete}
+			b.order.add(k)
 		case recordRangeDelete:
 			r := span{string(key), string(b.data[from:to])}
 			for k := range b.overlay {
@@ -240,6 +246,45 @@ func (b *Batch) index() {
 		}
 		b.overlayLen = next
 	}
+}
+
+// keyOrder is keys in their order, kept while reads of ranges and writes take
+// turns. Keys that are gone may stay in it.
+type keyOrder struct {
+	kept   bool
+	sorted []string
+	news   []string // added since the last read, and perhaps in sorted too
+}
+
+// keep begins with the keys of m.
+func (o *keyOrder) keep(m map[string]change) {
+	o.kept, o.sorted = true, slices.Sorted(maps.Keys(m))
+}
+
+// add puts a key in its place, once the order is kept.
+func (o *keyOrder) add(key string) {
+	if o.kept {
+		o.news = append(o.news, key)
+	}
+}
+
+// from returns the keys from lower on.
+func (o *keyOrder) from(lower string) []string {
+	const few = 16 // up to which each is inserted by itself
+	if len(o.news) > few {
+		o.sorted = append(o.sorted, o.news...)
+		slices.Sort(o.sorted)
+		o.sorted = slices.Compact(o.sorted)
+	} else {
+		for _, key := range o.news {
+			if i, found := slices.BinarySearch(o.sorted, key); !found {
+				o.sorted = slices.Insert(o.sorted, i, key)
+			}
+		}
+	}
+	o.news = o.news[:0]
+	i, _ := slices.BinarySearch(o.sorted, lower)
+	return o.sorted[i:]
 }
 
 // parseRecord reads the record at off of a representation this package wrote.

@@ -49,6 +49,33 @@ func TestSmallBatchReadsLikeALargeOne(t *testing.T) {
 	})
 }
 
+// Reads of ranges between many changes see each change once, in order.
+func TestRangesBetweenManyChanges(t *testing.T) {
+	m := newBatchModel(t, memStore(t))
+	for round := range 4 {
+		for i := range 100 {
+			key := fmt.Sprint((i*37 + round*50) % 300)
+			if i%3 == round%3 {
+				m.batch.DeleteData(m.object, key)
+				delete(m.seen, key)
+			} else {
+				m.batch.SetData(m.object, key, fmt.Append(nil, round))
+				m.seen[key] = fmt.Sprint(round)
+			}
+		}
+		if round == 2 {
+			m.batch.DeleteDataRange(m.object, "2", "3")
+			maps.DeleteFunc(m.seen, func(k, _ string) bool { return "2" <= k && k < "3" })
+		}
+		for _, bounds := range [][2]string{{"", ""}, {"1", "2"}, {"25", "251"}, {"299", "3"}} {
+			got := list(t, m.store, &m.batch, m.object, bounds[0], bounds[1], false)
+			if want := between(m.seen, bounds[0], bounds[1], false); !slices.Equal(got, want) {
+				t.Fatalf("round %d, range %q: %q, want %q", round, bounds, got, want)
+			}
+		}
+	}
+}
+
 // batchModel is a batch on one object, beside what its reads must return.
 type batchModel struct {
 	t      testing.TB

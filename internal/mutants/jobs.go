@@ -80,17 +80,17 @@ var jobMutants = []mutant{
 	{
 		Number: 11, Name: "lease-not-extended", Promise: "J7", File: "jobs/wake.go",
 		Edits: []edit{{
-			Old: `	x.Lease = now.Add(w.lease)
+			Old: `	x.extend(now.Add(w.lease))
 `,
 			New: `	if !mutant("lease-not-extended") {
-		x.Lease = now.Add(w.lease)
+		x.extend(now.Add(w.lease))
 	}
 `,
 		}},
 		Package: "jobs", Test: "TestLeaseIsExtended",
 	},
 	{
-		Number: 15, Name: "token-not-checked", Promise: "J8", File: "jobs/work.go",
+		Number: 15, Name: "token-not-checked", Promise: "J8", File: "jobs/ends.go",
 		Edits: []edit{{
 			Old: `				if !ok {
 `,
@@ -189,14 +189,14 @@ var jobMutants = []mutant{
 	{
 		Name: "work-run-twice", Promise: "J8", File: "jobs/work.go",
 		Edits: []edit{{
-			Old: `{ return do(inner, given) }`,
+			Old: `{ return w.do(ctx, w.given) }`,
 			New: `{
 			if mutant("work-run-twice") {
-				if res, err := do(inner, given); err != nil {
+				if res, err := w.do(ctx, w.given); err != nil {
 					return res, err
 				}
 			}
-			return do(inner, given)
+			return w.do(ctx, w.given)
 		}`,
 		}},
 		Package: "jobs/continuous", Test: "TestRunsSurviveCrashes/map",

@@ -225,15 +225,15 @@ var remembered sync.Map // of memory
 		Package: "object", Test: "TestCrashDeposits/map",
 	},
 	{
-		Name: "work-starts-before-durable", Promise: "O7", File: "object/work.go",
+		Name: "work-starts-before-durable", Promise: "O7", File: "object/beside.go",
 		Edits: []edit{{
-			Old: `		h.durably.then(storage.Ticket(a.last.Load()), w.start)
+			Old: `	h.durably.then(storage.Ticket(a.last.Load()), func(err error) {
 `,
-			New: `		after := storage.Ticket(a.last.Load())
-		if mutant("work-starts-before-durable") {
-			after = 0
-		}
-		h.durably.then(after, w.start)
+			New: `	after := storage.Ticket(a.last.Load())
+	if mutant("work-starts-before-durable") {
+		after = 0
+	}
+	h.durably.then(after, func(err error) {
 `,
 		}},
 		Package: "object", Test: "TestNoReplyBeforeTheCommitIsDurable",

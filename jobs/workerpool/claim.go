@@ -33,46 +33,52 @@ type claimPart struct {
 	For   time.Duration // 0: Config.Lease
 }
 
+// claimed is a task with the execution that a claim has opened.
+type claimed struct {
+	row       *row
+	execution jobs.Execution
+}
+
 // claim opens executions for tasks that are ready.
-func (p *partition) claim(ctx context.Context, c claimPart) ([]*active, error) {
+func (p *partition) claim(ctx context.Context, c claimPart) ([]claimed, error) {
 	if p.pending == 0 || !p.mayStart() {
 		return nil, nil
 	}
-	return turn(ctx, p, func(ctx context.Context) ([]*active, error) {
+	return turn(ctx, p, func(ctx context.Context) ([]claimed, error) {
 		if err := p.promote(ctx, p.st.Now()); err != nil {
 			return nil, err
 		}
-		var got []*active
+		var got []claimed
 		for len(got) < c.Limit && p.mayStart() {
-			a, err := p.start(ctx, nil, c.For)
+			r, x, err := p.start(ctx, nil, c.For)
 			if err != nil {
 				return nil, err
 			}
-			if a == nil {
+			if r == nil {
 				break
 			}
-			got = append(got, a)
+			got = append(got, claimed{r, x})
 		}
 		return got, nil
 	})
 }
 
-// held finds the claimed task of a lease.
-func (p *partition) held(l Lease) (*active, error) {
-	a := p.opened[l.ID.Number]
-	if a == nil || a.execution.Token != l.Token || !a.execution.Outside {
-		return nil, fmt.Errorf("%s: %w: task %s", p.st.ID(), jobs.ErrStaleExecution, l.ID)
+// held finds the execution of a lease.
+func (p *partition) held(l Lease) (jobs.Execution, error) {
+	if a, runs := p.opened[l.ID.Number]; runs && a.token == l.Token {
+		if x, open := p.engine.Lookup(a.token); open && x.Outside {
+			return x, nil
+		}
 	}
-	return a, nil
+	return jobs.Execution{}, fmt.Errorf("%s: %w: task %s", p.st.ID(), jobs.ErrStaleExecution, l.ID)
 }
 
 func (p *partition) heartbeat(ctx context.Context, l Lease) (Lease, error) {
-	a, err := p.held(l)
-	if err != nil {
+	if _, err := p.held(l); err != nil {
 		return l, err
 	}
 	return turn(ctx, p, func(ctx context.Context) (Lease, error) {
-		r, err := p.rowOf(ctx, l.ID.Number, a)
+		r, err := p.rowOf(ctx, l.ID.Number)
 		if err != nil {
 			return l, err
 		}
@@ -84,16 +90,16 @@ func (p *partition) heartbeat(ctx context.Context, l Lease) (Lease, error) {
 
 // ack ends a claimed task as done.
 func (p *partition) ack(ctx context.Context, l Lease, output []byte) (struct{}, error) {
-	a, err := p.held(l)
+	x, err := p.held(l)
 	if err != nil {
 		return struct{}{}, err
 	}
 	return turn(ctx, p, func(ctx context.Context) (struct{}, error) {
-		r, err := p.rowOf(ctx, l.ID.Number, a)
+		r, err := p.rowOf(ctx, l.ID.Number)
 		if err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, p.engine.Finish(ctx, l.Token, p.result(r, a.execution.Run.Attempt, output), nil)
+		return struct{}{}, p.engine.Finish(ctx, l.Token, p.result(r, x.Run.Attempt, output), nil)
 	})
 }
 

@@ -103,8 +103,8 @@ func (p *partition) setMode(ctx context.Context, m Mode) (struct{}, error) {
 // cancel takes a pending task back, or asks a running one to end. It returns the
 // state of the task after that.
 func (p *partition) cancel(ctx context.Context, num uint64) (State, error) {
-	if a := p.opened[num]; a != nil {
-		return Running, p.askToEnd(ctx, num, a)
+	if a, runs := p.opened[num]; runs {
+		return Running, p.askToEnd(ctx, num, a.token)
 	}
 	r, ok, err := p.task(ctx, num)
 	if err != nil {
@@ -122,9 +122,9 @@ func (p *partition) cancel(ctx context.Context, num uint64) (State, error) {
 	})
 }
 
-func (p *partition) askToEnd(ctx context.Context, num uint64, a *active) error {
+func (p *partition) askToEnd(ctx context.Context, num uint64, t jobs.Token) error {
 	_, err := turn(ctx, p, func(ctx context.Context) (struct{}, error) {
-		r, err := p.rowOf(ctx, num, a)
+		r, err := p.rowOf(ctx, num)
 		if err != nil || r.rare.Cancelling {
 			return struct{}{}, err
 		}
@@ -133,8 +133,8 @@ func (p *partition) askToEnd(ctx context.Context, num uint64, a *active) error {
 		if err := p.put(ctx, taskKey(num), &asked); err != nil {
 			return struct{}{}, err
 		}
-		a.row = &asked
-		p.engine.Cancel(a.execution.Token, ErrCancelled)
+		p.opened[num] = active{t, &asked}
+		p.engine.Cancel(t, ErrCancelled)
 		return struct{}{}, nil
 	})
 	return err
@@ -182,7 +182,7 @@ func (p *partition) discard(ctx context.Context, part discardPart) (discarded, e
 			}
 			seen++
 			end.After = num
-			if p.opened[num] != nil {
+			if _, runs := p.opened[num]; runs {
 				continue
 			}
 			r, err := decodeRow(num, item.Value)

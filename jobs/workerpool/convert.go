@@ -32,8 +32,8 @@ func timeOf(ns int64) time.Time {
 	return time.Unix(0, ns)
 }
 
-func taskOf[In any](p *partition, r *row, x jobs.Execution) (Task[In], error) {
-	t := Task[In]{
+func taskOf[In any](p *partition, r *row, x *jobs.Execution) (*Task[In], error) {
+	t := &Task[In]{
 		ID: p.id(r.num), Key: r.key, Queue: r.queue, Priority: r.priority,
 		Attempt: x.Run.Attempt, OutsideKey: x.Key, Enqueued: timeOf(r.enqueued), st: p.st,
 	}
@@ -63,9 +63,9 @@ func letterOf[In any](p *partition, r *row) (DeadLetter[In], error) {
 	return d, p.decode("input", r.num, r.input, &d.In)
 }
 
-func claimOf[In any](p *partition, a *active, lease time.Duration) (Claim[In], error) {
-	t, err := taskOf[In](p, a.row, a.execution)
-	return Claim[In]{Lease{ID: t.ID, Token: a.execution.Token, For: lease, Until: a.execution.Lease}, t}, err
+func claimOf[In any](p *partition, c *claimed, lease time.Duration) (Claim[In], error) {
+	t, err := taskOf[In](p, c.row, &c.execution)
+	return Claim[In]{Lease{ID: t.ID, Token: c.execution.Token, For: lease, Until: c.execution.Lease}, *t}, err
 }
 
 // mapAll converts each of some values.

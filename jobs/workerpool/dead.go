@@ -155,8 +155,9 @@ func (p *partition) look(ctx context.Context, num uint64) (*row, error) {
 	if !ok {
 		return p.ended(ctx, num)
 	}
-	if a := p.opened[num]; a != nil {
-		r.state, r.notBefore, r.rare.Run = Running, 0, a.execution.Run
+	if a, runs := p.opened[num]; runs {
+		x, _ := p.engine.Lookup(a.token)
+		r.state, r.notBefore, r.rare.Run = Running, 0, x.Run
 	}
 	return r, nil
 }

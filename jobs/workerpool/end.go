@@ -24,11 +24,7 @@ func (p *partition) Ended(ctx context.Context, x jobs.Execution, out jobs.Outcom
 }
 
 func (p *partition) taskEnded(ctx context.Context, num uint64, out jobs.Outcome) error {
-	a := p.opened[num]
-	if a == nil {
-		return fmt.Errorf("%w: task %s ended and did not run", storage.ErrCorrupt, p.id(num))
-	}
-	r, err := p.rowOf(ctx, num, a)
+	r, err := p.rowOf(ctx, num)
 	if err != nil {
 		return err
 	}
@@ -53,12 +49,18 @@ func (p *partition) taskEnded(ctx context.Context, num uint64, out jobs.Outcome)
 }
 
 // rowOf returns the row of a task that runs.
-func (p *partition) rowOf(ctx context.Context, num uint64, a *active) (*row, error) {
+func (p *partition) rowOf(ctx context.Context, num uint64) (*row, error) {
+	a, runs := p.opened[num]
+	if !runs {
+		return nil, fmt.Errorf("%w: task %s ended and did not run", storage.ErrCorrupt, p.id(num))
+	}
 	if a.row != nil {
 		return a.row, nil
 	}
 	r, err := p.mustTask(ctx, num)
-	a.row = r
+	if err == nil {
+		p.opened[num] = active{a.token, r}
+	}
 	return r, err
 }
 

@@ -50,6 +50,9 @@ func Idempotent(key string, ttl time.Duration) Option {
 }
 
 func optionsOf(opts []Option) options {
+	if len(opts) == 0 {
+		return options{}
+	}
 	var o options
 	for _, f := range opts {
 		f(&o)

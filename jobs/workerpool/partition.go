@@ -43,9 +43,10 @@ type partition struct {
 	dirty  bool // counters or passes differ from what is stored
 	lines  lines
 	waits  window
-	fresh  []freshEntry       // put in a queue in this turn and not stored there yet
-	heads  map[string]int     // of keys that this turn has looked at: their tasks, if fewer than PerKey
-	opened map[uint64]*active // by task number; as many as counters.running
+	fresh  []freshEntry      // put in a queue in this turn and not stored there yet
+	heads  map[string]int    // of keys that this turn has looked at: their tasks, if fewer than PerKey
+	begins map[string]uint64 // of some keys: no task that has not ended is before it in their order
+	opened map[uint64]active // by task number; as many as counters.running
 
 	calling  int       // executions open of OnDead
 	emptying bool      // an execution of OnEmpty is open
@@ -56,8 +57,8 @@ type partition struct {
 
 // active is a task with an open execution.
 type active struct {
-	execution jobs.Execution
-	row       *row // nil: not read yet
+	token jobs.Token
+	row   *row // nil: not read yet
 }
 
 // freshEntry is a task that was put in a queue in the present turn.
@@ -77,7 +78,8 @@ func newPartition(ctx context.Context, st *object.State, set *settings) (*partit
 		set: set, st: st, index: index,
 		waits:   newWindow(set.window),
 		heads:   make(map[string]int),
-		opened:  make(map[uint64]*active),
+		begins:  make(map[string]uint64),
+		opened:  make(map[uint64]active),
 		waiters: make(map[uint64]chan struct{}),
 	}
 	if err := p.load(ctx); err != nil {
@@ -151,7 +153,7 @@ func (p *partition) adopt() error {
 	for _, x := range p.engine.Executions() {
 		switch kind, num := subjectOf(x.Subject); kind {
 		case taskSubject:
-			p.opened[num] = &active{execution: x}
+			p.opened[num] = active{token: x.Token}
 		case deadSubject:
 			p.calling++
 		case emptySubject:

@@ -18,8 +18,9 @@ import (
 // inside of one. From outside they return when what they tell of is durable.
 type Pool[In, Out any] struct {
 	*object.Class[partition]
-	config Config[In, Out]
-	set    *settings
+	config    Config[In, Out]
+	set       *settings
+	validates bool // some In is a Validator
 
 	enqueue     *object.Method[submission[In], TaskRef]
 	batch       *object.Method[[]submission[In], []TaskRef]
@@ -54,7 +55,7 @@ type receipt[Out any] struct {
 
 // New makes a pool. Mistakes in c are reported by object.Open.
 func New[In, Out any](c Config[In, Out]) *Pool[In, Out] {
-	p := &Pool[In, Out]{config: c.withDefaults()}
+	p := &Pool[In, Out]{config: c.withDefaults(), validates: mayValidate[In]()}
 	p.set = p.settings()
 	p.Class = object.Define(c.Name, func(ctx context.Context, st *object.State) (*partition, error) {
 		return newPartition(ctx, st, p.set)
@@ -99,11 +100,11 @@ func (p *Pool[In, Out]) settings() *settings {
 
 // work runs a task and encodes what it made.
 func (p *Pool[In, Out]) work(ctx context.Context, part *partition, r *row, x jobs.Execution) ([]byte, error) {
-	t, err := taskOf[In](part, r, x)
+	t, err := taskOf[In](part, r, &x)
 	if err != nil {
 		return nil, err
 	}
-	out, err := p.config.Work(ctx, &t)
+	out, err := p.config.Work(ctx, t)
 	if err != nil || part.set.keepDone < 0 { // an output that is not kept is not encoded
 		return nil, err
 	}
@@ -143,7 +144,7 @@ func (p *Pool[In, Out]) handle() {
 	p.discardDead = object.Handle(c, "discardDead", (*partition).discardDead)
 	p.claim = object.Handle(c, "claim", func(part *partition, ctx context.Context, g claimPart) ([]Claim[In], error) {
 		got, err := part.claim(ctx, g)
-		return mapAll(got, err, func(a *active) (Claim[In], error) { return claimOf[In](part, a, g.For) })
+		return mapAll(got, err, func(c claimed) (Claim[In], error) { return claimOf[In](part, &c, g.For) })
 	})
 	p.heartbeat = object.Handle(c, "heartbeat", (*partition).heartbeat)
 	p.ack = object.Handle(c, "ack", func(part *partition, ctx context.Context, r receipt[Out]) (struct{}, error) {

@@ -93,6 +93,40 @@ func item(in string, opts ...workerpool.Option) workerpool.Item[string] {
 	return workerpool.Item[string]{In: in, Options: opts}
 }
 
+// Proves W4: tasks of a backlog that was left to storage, whose rows are read some at
+// a time, run in the order of their priorities, with the inputs they came with.
+func TestBacklogRunsInOrder(t *testing.T) {
+	for name, priority := range map[string]func(i int) int{
+		"none":  func(int) int { return 0 },
+		"two":   func(i int) int { return i % 2 },
+		"mixed": func(i int) int { return i * 7 % 40 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, ran := ordered(config{})
+			p.SetWindow(70)
+			var items []workerpool.Item[string]
+			for i := range 400 {
+				in := fmt.Sprint(i)
+				if i%31 == 7 {
+					in += strings.Repeat(" large", 200)
+				}
+				items = append(items, item(in, workerpool.Priority(priority(i))))
+			}
+			runAll(t, p, items)
+			order := make([]int, len(items))
+			for i := range order {
+				order[i] = i
+			}
+			slices.SortStableFunc(order, func(i, j int) int { return priority(j) - priority(i) })
+			for i, n := range order {
+				if ran.list[i] != items[n].In {
+					t.Fatalf("task %d to run was %.10q, want %.10q", i, ran.list[i], items[n].In)
+				}
+			}
+		})
+	}
+}
+
 // Proves W4. Tasks go to all partitions, by their keys.
 func TestTasksGoToPartitions(t *testing.T) {
 	p := workerpool.New(workerpool.Config[int, string]{

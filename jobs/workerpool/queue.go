@@ -33,7 +33,8 @@ func (p *partition) mustTask(ctx context.Context, num uint64) (*row, error) {
 }
 
 func (p *partition) put(ctx context.Context, key string, r *row) error {
-	b, err := r.encode()
+	var room [256]byte // enough for most, which then need no allocation
+	b, err := r.append(room[:0])
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (p *partition) promote(ctx context.Context, now time.Time) error {
 		if !ok || int64(e.major) > now.UnixNano() {
 			return nil
 		}
-		r, err := p.mustTask(ctx, e.num)
+		r, err := p.firstRow(ctx, &p.waits)
 		if err != nil {
 			return err
 		}
@@ -98,7 +99,7 @@ func (p *partition) promote(ctx context.Context, now time.Time) error {
 		if err := p.ready(ctx, r); err != nil {
 			return err
 		}
-		if err := p.fillWindow(ctx, &p.waits, []byte(waitPrefix)); err != nil {
+		if err := p.fillWaits(ctx); err != nil {
 			return err
 		}
 	}
@@ -108,8 +109,8 @@ func (p *partition) promote(ctx context.Context, now time.Time) error {
 // begin starts ready tasks while there are workers.
 func (p *partition) begin(ctx context.Context, _ time.Time) error {
 	for p.set.work != nil && p.mayStart() {
-		a, err := p.start(ctx, p.workOf, 0)
-		if a == nil || err != nil {
+		r, _, err := p.start(ctx, p.workOf, 0)
+		if r == nil || err != nil {
 			return err
 		}
 	}
@@ -121,48 +122,42 @@ func (p *partition) mayStart() bool {
 	return p.mode != Paused && p.running < uint64(p.limit) && !p.st.Closing()
 }
 
-// start opens an execution for the task whose turn it is: nil if there is none.
-// Without a work the task is claimed by somebody outside, for the lease.
-func (p *partition) start(ctx context.Context, work func(*row) jobs.Work, lease time.Duration) (*active, error) {
+// start opens an execution for the task whose turn it is: its row is nil if there
+// is none. Without a work the task is claimed by somebody outside, for the lease.
+func (p *partition) start(ctx context.Context, work func(*row) jobs.Work, lease time.Duration) (r *row, x jobs.Execution, err error) {
 	l := p.lines.next()
 	if l == nil {
-		return nil, nil
+		return nil, x, nil
 	}
 	e, _ := l.window.first()
-	a := &active{row: e.row}
-	var err error
-	if a.row == nil {
-		if a.row, err = p.mustTask(ctx, e.num); err != nil {
-			return nil, err
-		}
+	if r, err = p.firstRow(ctx, &l.window); err != nil {
+		return nil, x, err
 	}
-	s := jobs.Spec{Subject: subject(taskSubject, e.num), Key: p.outsideKey(e.num), Run: a.row.run(), Lease: lease}
+	s := jobs.Spec{Subject: subject(taskSubject, e.num), Key: p.outsideKey(e.num), Run: r.run(), Lease: lease, Size: r.size()}
 	if work != nil {
-		s.Work = work(a.row)
+		s.Work = work(r)
 	}
-	x, err := p.engine.Begin(ctx, s)
-	if err != nil {
-		return nil, err
+	if x, err = p.engine.Begin(ctx, s); err != nil {
+		return nil, x, err
 	}
-	a.execution = x
 	if !e.fresh {
 		if err := p.st.Storage().Remove(ctx, readyKey(l.name, e.place)); err != nil {
-			return nil, err
+			return nil, x, err
 		}
 	}
 	p.lines.take(l)
-	p.opened[e.num] = a
+	p.opened[e.num] = active{x.Token, r}
 	p.pending--
 	p.running++
 	p.executions++
 	p.dirty = true
-	return a, p.fillWindow(ctx, &l.window, linePrefix(l.name))
+	return r, x, p.fillLine(ctx, l)
 }
 
 // outsideKey is the same in every attempt of a task.
 func (p *partition) outsideKey(num uint64) string {
-	b := make([]byte, 0, len(p.set.name)+32)
-	return string(p.id(num).append(append(append(b, p.set.name...), '/')))
+	var room [128]byte
+	return string(p.id(num).append(append(append(room[:0], p.set.name...), '/')))
 }
 
 // run is the progress of the task's one run.
@@ -205,7 +200,7 @@ func (p *partition) remember(ctx context.Context, kept row, s State) error {
 		return nil
 	}
 	kept.state, kept.ended, kept.input = s, p.st.Now().UnixNano(), nil
-	b, err := kept.encode()
+	b, err := kept.append(nil)
 	if err != nil {
 		return err
 	}

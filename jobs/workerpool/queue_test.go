@@ -132,7 +132,7 @@ func TestRowsSurviveTheirCodec(t *testing.T) {
 				Cancelling: rapid.Bool().Draw(rt, "cancelling"),
 			}
 		}
-		b, err := r.encode()
+		b, err := r.append(nil)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestCountersSurviveTheirCodec(t *testing.T) {
 		ls, back := lines{pass: 7}, lines{}
 		ls.named("b").pass, ls.named("").pass = 8, 9
 		var got counters
-		if err := got.decode(c.encode(&ls), &back); err != nil || got != c {
+		if err := got.decode(c.append(nil, &ls), &back); err != nil || got != c {
 			rt.Fatalf("%+v came back as %+v, %v", c, got, err)
 		}
 		if back.pass != 7 || back.find("b").pass != 8 || back.find("").pass != 9 {

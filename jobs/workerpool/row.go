@@ -48,8 +48,17 @@ func (x *rare) empty() bool {
 
 const rowVersion = 1
 
-func (r *row) encode() ([]byte, error) {
-	b := make([]byte, 0, 48+len(r.key)+len(r.queue)+len(r.input)+len(r.output))
+// size is about how many bytes r takes when one more attempt has failed.
+func (r *row) size() int {
+	n := len(r.key) + len(r.queue) + len(r.input) + len(r.output)
+	for _, f := range r.rare.Failures {
+		n += len(f.Error)
+	}
+	return n
+}
+
+// append adds r as it is stored to b.
+func (r *row) append(b []byte) ([]byte, error) {
 	b = append(b, rowVersion, byte(r.state))
 	b = binary.AppendUvarint(b, r.order)
 	for _, v := range [...]int64{int64(r.priority), r.notBefore, r.enqueued, r.ended, int64(r.attempts)} {
@@ -115,8 +124,8 @@ func (c *counters) numbers() [11]*uint64 {
 	return [...]*uint64{&c.submitted, &c.pending, &c.running, &c.done, &c.dead, &c.cancelled, &c.executions, &c.lost, &c.order, &c.partitions, &c.calls}
 }
 
-func (c *counters) encode(ls *lines) []byte {
-	b := make([]byte, 0, 96)
+// append adds c and the passes of ls as they are stored to b.
+func (c *counters) append(b []byte, ls *lines) []byte {
 	flags := byte(0)
 	if c.emptyDue {
 		flags = 1

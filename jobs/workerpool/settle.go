@@ -34,23 +34,36 @@ func (p *partition) Settle(ctx context.Context, now time.Time) error {
 	}
 	p.changed = now.UnixNano()
 	p.dirty = false
-	return p.st.Storage().PutBytes(ctx, countersKey, p.counters.encode(&p.lines))
+	var room [256]byte // enough for some queues, which then need no allocation
+	return p.st.Storage().PutBytes(ctx, countersKey, p.counters.append(room[:0], &p.lines))
 }
 
 // fill loads windows that have run empty.
 func (p *partition) fill(ctx context.Context) error {
 	for _, l := range p.lines.all {
-		if err := p.fillWindow(ctx, &l.window, linePrefix(l.name)); err != nil {
+		if err := p.fillLine(ctx, l); err != nil {
 			return err
 		}
+	}
+	return p.fillWaits(ctx)
+}
+
+func (p *partition) fillLine(ctx context.Context, l *line) error {
+	if !l.window.wants() {
+		return nil
+	}
+	return p.fillWindow(ctx, &l.window, linePrefix(l.name))
+}
+
+func (p *partition) fillWaits(ctx context.Context) error {
+	if !p.waits.wants() {
+		return nil
 	}
 	return p.fillWindow(ctx, &p.waits, []byte(waitPrefix))
 }
 
+// fillWindow loads what comes next of the rows with the prefix.
 func (p *partition) fillWindow(ctx context.Context, w *window, prefix []byte) error {
-	if !w.wants() {
-		return nil
-	}
 	o := object.ListOptions{Prefix: string(prefix), Limit: w.loads()}
 	if w.edge != (place{}) {
 		o.StartAfter = placed(prefix, w.edge)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/object"
@@ -18,19 +19,28 @@ type Validator interface{ Validate() error }
 // jobs.ErrInvalid, ErrQueueFull, ErrDraining.
 func (p *Pool[In, Out]) Enqueue(ctx context.Context, from object.Caller, in In, opts ...Option) (TaskRef, error) {
 	s := submission[In]{in, optionsOf(opts)}
-	if err := s.validate(); err != nil {
+	if err := p.check(&s); err != nil {
 		return TaskRef{}, err
 	}
 	return p.enqueue.Call(ctx, from, p.route(from, &s), s)
 }
 
-func (s *submission[In]) validate() error {
-	if v, ok := any(s.In).(Validator); ok {
-		if err := v.Validate(); err != nil {
-			return err
+// check returns what is wrong with a task.
+func (p *Pool[In, Out]) check(s *submission[In]) error {
+	if p.validates {
+		if v, ok := any(s.In).(Validator); ok {
+			if err := v.Validate(); err != nil {
+				return err
+			}
 		}
 	}
 	return s.Options.validate()
+}
+
+// mayValidate reports whether some In is a Validator.
+func mayValidate[In any]() bool {
+	t := reflect.TypeFor[In]()
+	return t.Kind() == reflect.Interface || t.Implements(reflect.TypeFor[Validator]())
 }
 
 // Item is a task of a batch.
@@ -51,7 +61,7 @@ func (p *Pool[In, Out]) EnqueueBatch(ctx context.Context, from object.Caller, it
 	var parts []batchPart[In]
 	for i, item := range items {
 		s := submission[In]{item.In, optionsOf(item.Options)}
-		if err := s.validate(); err != nil {
+		if err := p.check(&s); err != nil {
 			return nil, fmt.Errorf("task %d: %w", i, err)
 		}
 		parts = addToPart(parts, p.route(from, &s), i, s)

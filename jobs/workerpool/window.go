@@ -21,6 +21,7 @@ type entry struct {
 	place
 	num   uint64
 	fresh bool // put at this place in the present turn, and not stored there yet
+	alone bool // its row was or could have been read with those of others, which is tried once
 	row   *row // the task; nil: to be read
 }
 

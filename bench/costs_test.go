@@ -32,7 +32,7 @@ var costs = []cost{
 		c := counters(t)
 		return per(c.Meters(), 64, 20_000, c.Increment)
 	}},
-	{"a durable increment with an idempotency key, 64 callers", measure.Costs{"allocs": 3.7, "bytes": 190, "commits": 1.01, "log bytes": 152}, func(t *testing.T) (measure.Costs, error) {
+	{"a durable increment with an idempotency key, 64 callers", measure.Costs{"allocs": 3.7, "bytes": 190, "commits": 1.01, "log bytes": 117}, func(t *testing.T) (measure.Costs, error) {
 		c := counters(t)
 		return per(c.Meters(), 64, 20_000, c.IncrementOnce)
 	}},
@@ -56,7 +56,7 @@ var costs = []cost{
 		err = p.Run(context.Background(), n, nil)
 		return m.PerOp(n), err
 	}},
-	{"an event with an id for a debounce", measure.Costs{"allocs": 11.9, "bytes": 565, "commits": 1.01, "log bytes": 268}, func(t *testing.T) (measure.Costs, error) {
+	{"an event with an id for a debounce", measure.Costs{"allocs": 11.9, "bytes": 565, "commits": 1.01, "log bytes": 234}, func(t *testing.T) (measure.Costs, error) {
 		d, err := workload.OpenDebounce(t.TempDir(), 1000)
 		if err != nil {
 			return nil, err

@@ -49,6 +49,8 @@ func (e *Engine) Alarm(ctx context.Context, _ object.AlarmInfo) error {
 	return e.Turn(ctx, e.attend)
 }
 
+// attend looks at the open executions that are due for it. Where these would write
+// too much for one batch, the next wake-up, which comes at once, goes on.
 func (e *Engine) attend(ctx context.Context) error {
 	e.takeLost()
 	now := e.Now()
@@ -69,6 +71,9 @@ func (e *Engine) attend(ctx context.Context) error {
 			err = e.recover(ctx, x)
 		}
 		if err != nil {
+			return err
+		}
+		if written, limit, err := e.st.BatchBytes(ctx); written >= min(mergeBytes, limit/4) || err != nil {
 			return err
 		}
 	}

@@ -216,6 +216,20 @@ func (s *State) Sync(ctx context.Context) error {
 	return h.storageError(s.act.id, h.store.WaitDurable(storage.Ticket(s.act.last.Load())))
 }
 
+// BatchBytes is the size of the batch of what the turn has written since its last
+// commit, and the limit to it, Options.MaxBatchBytes: a turn that could go on in
+// another one does so before it comes near.
+func (s *State) BatchBytes(ctx context.Context) (written, limit int, err error) {
+	t, err := s.turn(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	if t.batch != nil {
+		written = t.batch.Len()
+	}
+	return written, s.act.hosted.host.options.MaxBatchBytes, nil
+}
+
 // Purge ends the object with this turn: its keys, alarm, marks and open-execution
 // mark are removed in the turn's batch, together with what the turn wrote to
 // them. Events that the turn emits stay for their time. A later call finds a

@@ -108,15 +108,17 @@ func (t *turn) onlyAlarm() bool {
 }
 
 // remove ends this life of the object: whatever the turn wrote for it goes with
-// what was stored. The next life has another number.
+// what was stored. The next life has another number. Unless the turn ends the
+// object whatever it holds, nothing is left of it but perhaps the alarm.
 func (t *turn) remove(b *storage.Batch, old *alarm.Row) error {
-	switch {
-	case t.onlyAlarm() && t.act.object.Number != 0:
-		b.DropEmpty(*t.object, dueOf(old))
-	case t.act.object.Number != 0 || t.writes.adds || t.writes.open == openSet:
+	stored := t.act.object.Number != 0
+	switch purge := t.writes.purge && !t.onlyAlarm(); {
+	case purge && (stored || t.writes.adds || t.writes.open == openSet):
 		if err := t.act.hosted.host.store.DropObject(b, *t.object, dueOf(old)); err != nil {
 			return err
 		}
+	case stored:
+		b.DropEmpty(*t.object, dueOf(old))
 	}
 	o := t.change()
 	o.Number, o.Epoch = 0, 0

@@ -12,9 +12,15 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Handlers that wait, or end their goroutine, hold up no other of their flight.
-// Proves A9.
+// Handlers that wait, or end their goroutine, hold up no other of their flight,
+// nor do calls that do not end. Proves A9.
 func TestAlarmsThatWaitHoldUpNoOther(t *testing.T) {
+	for _, calls := range []int{0, 3} {
+		t.Run(fmt.Sprintf("calls=%d", calls), func(t *testing.T) { alarmsThatWait(t, calls) })
+	}
+}
+
+func alarmsThatWait(t *testing.T, calls int) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
 		defer f.close()
@@ -33,6 +39,12 @@ func TestAlarmsThatWaitHoldUpNoOther(t *testing.T) {
 		})
 		for i := range alarms {
 			f.must(fmt.Sprint(i), setAlarm(time.Minute))
+		}
+		for i := range calls {
+			go f.must(fmt.Sprint("call", i), func(*thing, context.Context) (any, error) {
+				<-goOn
+				return nil, nil
+			})
 		}
 		pass(time.Minute)
 		const waiting = 120 // of each ten names 0, 3, 6 and 9 wait, 1, 4 and 7 end their goroutine

@@ -133,22 +133,34 @@ func (l *lru) sweep() {
 // makeRoom drops the object used least recently among those at the hand.
 func (l *lru) makeRoom() {
 	const looks = 8
-	var oldest *activation
-	for range looks {
-		a := l.turnHand()
+	if oldest := l.oldestOf(looks); oldest != nil {
+		oldest.evict()
+	}
+}
+
+// oldestOf turns the hand past n activations and returns the one used least
+// recently, or nil if there is none.
+func (l *lru) oldestOf(n int) (oldest *activation) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for range n {
+		a := l.next()
 		if a != nil && (oldest == nil || a.used.Load() < oldest.used.Load()) {
 			oldest = a
 		}
 	}
-	if oldest != nil {
-		oldest.evict()
-	}
+	return oldest
 }
 
 // turnHand puts the first activation last and returns it.
 func (l *lru) turnHand() *activation {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.next()
+}
+
+// next is turnHand for who holds the lock.
+func (l *lru) next() *activation {
 	a := l.first
 	if a != nil {
 		l.unlink(a)

@@ -60,7 +60,7 @@ func (h *Host) depart(f *flight, entries []alarm.Entry) {
 		runners[i] = c
 		h.life.begin()
 	}
-	h.crew.addAlarms(runners)
+	h.runway.add(runners)
 }
 
 // run sends the alarm to its object and sees to what follows when its turn has

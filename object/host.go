@@ -35,6 +35,7 @@ type Host struct {
 	watch     watchers
 	lazy      lazySync
 	crew      crew
+	runway    runway
 	durably   durably
 	report    report
 	metrics   *metrics
@@ -77,6 +78,7 @@ func Open(o Options, defs ...Definition) (*Host, error) {
 	if h.store, err = storage.Open(o.Storage); err != nil {
 		return nil, err
 	}
+	h.runway.crew, h.runway.log, h.runway.life = &h.crew, h.store, &h.life
 	h.metrics = newMetrics(h)
 	if err := h.start(); err != nil {
 		h.expiry.stop()
@@ -161,10 +163,10 @@ func (h *Host) Invoke(ctx context.Context, r *Request) error {
 	if t := turnOf(ctx); t != nil && t.holds() && t.act.hosted.host == h {
 		return t.callFrom(ctx, c, r)
 	}
-	if err := h.life.enter(r.exempt); err != nil {
+	if err := h.life.enterCall(r.exempt); err != nil {
 		return named(r.id, err)
 	}
-	defer h.life.leave()
+	defer h.life.leaveCall()
 	return h.outside(ctx, c, r)
 }
 
@@ -268,7 +270,7 @@ type life struct {
 	closed   chan struct{} // closed when Shutdown has ended; closeErr is what it returns
 	closeErr error
 
-	busy    atomic.Int64 // calls, works and hooks under way
+	busy    atomic.Int64 // what is under way: oneCall for each call from outside, 1 for all else
 	closing atomic.Bool  // no new call is taken
 	shut    atomic.Bool  // Shutdown has been called
 
@@ -284,14 +286,36 @@ func (l *life) init() {
 	l.idle = make(chan struct{}, 1)
 }
 
+// oneCall is what a call from outside counts in life.busy.
+const oneCall = 1 << 32
+
 // begin counts something of the runtime's own that begins.
 func (l *life) begin() { l.busy.Add(1) }
 
 // enter counts something that begins. Exempt are the runtime's own.
-func (l *life) enter(exempt bool) error {
-	l.begin()
+func (l *life) enter(exempt bool) error { return l.admit(1, exempt) }
+
+// leave counts something that ended.
+func (l *life) leave() { l.release(1) }
+
+// enterCall and leaveCall are enter and leave of a call from outside.
+func (l *life) enterCall(exempt bool) error { return l.admit(oneCall, exempt) }
+
+func (l *life) leaveCall() { l.release(oneCall) }
+
+// calls is how many calls from outside are under way.
+func (l *life) calls() int64 { return l.busy.Load() / oneCall }
+
+// running is how many things are under way, calls among them.
+func (l *life) running() int64 {
+	n := l.busy.Load()
+	return n/oneCall + n%oneCall
+}
+
+func (l *life) admit(n int64, exempt bool) error {
+	l.busy.Add(n)
 	if l.closing.Load() && !exempt {
-		l.leave()
+		l.release(n)
 		if err := l.err(); err != nil && !errors.Is(err, ErrShutdown) {
 			return err
 		}
@@ -300,9 +324,8 @@ func (l *life) enter(exempt bool) error {
 	return nil
 }
 
-// leave counts something that ended.
-func (l *life) leave() {
-	if l.busy.Add(-1) == 0 && l.closing.Load() {
+func (l *life) release(n int64) {
+	if l.busy.Add(-n) == 0 && l.closing.Load() {
 		select {
 		case l.idle <- struct{}{}:
 		default:

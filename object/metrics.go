@@ -95,7 +95,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		m.collectClass(out, h.hosted[name])
 	}
 	gauge(descUnsynced, float64(h.store.Pending()))
-	gauge(descBusy, float64(h.life.busy.Load()))
+	gauge(descBusy, float64(h.life.running()))
 	stats := h.alarms.Stats()
 	gauge(descAlarmsHeld, float64(stats.Held))
 	gauge(descAlarmsOut, float64(stats.InFlight))

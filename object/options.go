@@ -28,7 +28,9 @@ type Options struct {
 	// used least recently leave it. Default: 100,000.
 	MaxLive int
 	// AlarmsInFlight is how many alarms may be under way at a time: their handlers
-	// run, or what they wrote is not yet durable. Default: 2048.
+	// run, or what they wrote is not yet durable. While calls from outside are
+	// under way they begin in portions of 32, with a sync of the log between.
+	// Default: 2048.
 	AlarmsInFlight int
 	// EventRetention is how long events are kept. Default: 24 hours.
 	EventRetention time.Duration

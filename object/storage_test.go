@@ -259,6 +259,63 @@ func TestDeleteAllAndAlarm(t *testing.T) {
 	}
 }
 
+// An object whose last turn leaves it nothing leaves no row, whatever it had, and
+// whether or not the turn knew before it looked. Proves O1.
+func TestEmptiedObjectLeavesNoRow(t *testing.T) {
+	for name, turns := range map[string][2]action{
+		"its alarm fires": {setAlarm(time.Minute), nil},
+		"its last key goes before its alarm": {
+			func(th *thing, ctx context.Context) (any, error) {
+				return nil, errors.Join(th.st.Storage().Put(ctx, "k", 1), th.st.SetAlarm(ctx, th.st.Now().Add(time.Minute)))
+			},
+			func(th *thing, ctx context.Context) (any, error) {
+				_, err := th.st.Storage().Delete(ctx, "k")
+				return nil, err
+			},
+		},
+		"its last key and its alarm go": {
+			func(th *thing, ctx context.Context) (any, error) {
+				return nil, errors.Join(th.st.Storage().Put(ctx, "k", 1), th.st.SetAlarm(ctx, th.st.Now().Add(time.Hour)))
+			},
+			func(th *thing, ctx context.Context) (any, error) {
+				_, err := th.st.Storage().Delete(ctx, "k")
+				return nil, errors.Join(err, th.st.DeleteAlarm(ctx))
+			},
+		},
+		"its execution ends": {
+			func(th *thing, ctx context.Context) (any, error) { return nil, th.st.OpenExecution(ctx, []byte("x")) },
+			func(th *thing, ctx context.Context) (any, error) { return nil, th.st.CloseExecution(ctx) },
+		},
+		"a new object takes back what it wrote": {
+			func(th *thing, ctx context.Context) (any, error) {
+				err := th.st.Storage().Put(ctx, "k", 1)
+				_, gone := th.st.Storage().Delete(ctx, "k")
+				return nil, errors.Join(err, gone)
+			},
+			nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := newFixture(t).open()
+				f.must("a", turns[0])
+				f.close()
+				f.open() // nothing is in memory
+				defer f.close()
+				if turns[1] != nil {
+					f.must("a", turns[1])
+				}
+				pass(2 * time.Minute)
+				for line := range strings.Lines(dump(t, f)) {
+					if !strings.HasPrefix(line, "ffff") {
+						t.Errorf("left: %s", line)
+					}
+				}
+			})
+		})
+	}
+}
+
 // Proves S1: names and keys that could run into one another do not.
 func TestKeyspacesAreApart(t *testing.T) {
 	f := newFixture(t).open()

@@ -166,7 +166,7 @@ func (h *Host) Invoke(ctx context.Context, r *Request) error {
 	if err := h.life.enterCall(r.exempt); err != nil {
 		return named(r.id, err)
 	}
-	defer h.life.leaveCall()
+	defer h.life.leaveCall(r.exempt)
 	return h.outside(ctx, c, r)
 }
 
@@ -298,10 +298,19 @@ func (l *life) enter(exempt bool) error { return l.admit(1, exempt) }
 // leave counts something that ended.
 func (l *life) leave() { l.release(1) }
 
-// enterCall and leaveCall are enter and leave of a call from outside.
-func (l *life) enterCall(exempt bool) error { return l.admit(oneCall, exempt) }
+// enterCall and leaveCall are enter and leave of a request, which is a call from
+// outside if it is not exempt.
+func (l *life) enterCall(exempt bool) error { return l.admit(weight(exempt), exempt) }
 
-func (l *life) leaveCall() { l.release(oneCall) }
+func (l *life) leaveCall(exempt bool) { l.release(weight(exempt)) }
+
+// weight is what a request counts in life.busy.
+func weight(exempt bool) int64 {
+	if exempt {
+		return 1
+	}
+	return oneCall
+}
 
 // calls is how many calls from outside are under way.
 func (l *life) calls() int64 { return l.busy.Load() / oneCall }

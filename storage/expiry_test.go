@@ -97,7 +97,8 @@ func (x *expiring) check(rt *rapid.T) {
 }
 
 // Marks and events leave when their time is over and not before, also when a mark
-// was set again meanwhile, and nothing of the expiry index is left in the end.
+// was set again meanwhile, and nothing of the expiry index is left in the end. Proves
+// O16.
 func TestExpire(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := open(t, memOptions(newMem()))

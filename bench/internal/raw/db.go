@@ -23,6 +23,7 @@ func Options(fs vfs.FS) *pebble.Options {
 		FormatMajorVersion:    pebble.FormatNewest,
 		L0StopWritesThreshold: 24,
 	}
+	o.Experimental.TombstoneDenseCompactionThreshold = -1
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}

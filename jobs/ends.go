@@ -29,8 +29,12 @@ type ended struct {
 	size      int // about what its end writes
 }
 
-// mergeBytes bounds what the ends of one batch write.
-const mergeBytes = 1 << 20
+// endBytes is about what any end writes, beside its result.
+const endBytes = 512
+
+// mergeBytes is how much is written of what could be several batches before another
+// is begun.
+func (e *Engine) mergeBytes() int { return min(1<<20, e.st.MaxBatchBytes()/4) }
 
 // add puts an end in the queue and reports whether the caller must serve it.
 func (q *ends) add(end ended) (serve bool) {
@@ -42,14 +46,16 @@ func (q *ends) add(end ended) (serve bool) {
 	return serve
 }
 
-// take takes up to limit ends from the queue, or ends the service of it. They are
-// valid until the next take.
-func (q *ends) take(limit int) []ended {
+// take takes up to limit ends from the queue that write no more than limitBytes, but
+// at least one, or ends the service of it. They are valid until the next take.
+func (q *ends) take(limit, limitBytes int) []ended {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n, bytes := 0, 0
-	for n < len(q.queue) && n < limit && (n == 0 || bytes+q.queue[n].size <= mergeBytes) {
-		bytes += q.queue[n].size
+	for n < len(q.queue) && n < limit {
+		if bytes += endBytes + q.queue[n].size; n > 0 && bytes > limitBytes {
+			break
+		}
 		n++
 	}
 	if q.serving = n > 0; !q.serving {
@@ -84,7 +90,8 @@ func (q *ends) takeLost() []Token {
 func (e *Engine) serveEnds() {
 	ctx, release := e.st.Context()
 	defer release()
-	for batch := e.ends.take(e.o.MergeEnds); len(batch) > 0; batch = e.ends.take(e.o.MergeEnds) {
+	take := func() []ended { return e.ends.take(e.o.MergeEnds, e.mergeBytes()) }
+	for batch := take(); len(batch) > 0; batch = take() {
 		if err := e.store(ctx, batch); err != nil {
 			e.notStored(batch, err)
 		}

@@ -8,16 +8,17 @@ import (
 // Ends share a batch up to its number and its bytes, and an end that is larger has
 // one of its own.
 func TestEndsShareABatch(t *testing.T) {
+	const half = 10_000
 	var q ends
-	for i, size := range []int{0, mergeBytes / 2, mergeBytes / 2, 1, 2 * mergeBytes, 3, 4, 5} {
+	for i, size := range []int{0, half, half, 1, 4 * half, 3, 4, 5} {
 		if serve := q.add(ended{size: size}); serve != (i == 0) {
 			t.Errorf("end %d must serve the queue: %v", i, serve)
 		}
 	}
 	const limit = 3
-	for i, want := range [][]int{{0, mergeBytes / 2, mergeBytes / 2}, {1}, {2 * mergeBytes}, {3, 4, 5}, nil} {
+	for i, want := range [][]int{{0, half, half}, {1}, {4 * half}, {3, 4, 5}, nil} {
 		var got []int
-		for _, end := range q.take(limit) {
+		for _, end := range q.take(limit, 2*half+3*endBytes) {
 			got = append(got, end.size)
 		}
 		if !slices.Equal(got, want) {

@@ -73,7 +73,7 @@ func (e *Engine) attend(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if written, limit, err := e.st.BatchBytes(ctx); written >= min(mergeBytes, limit/4) || err != nil {
+		if written, err := e.st.WrittenBytes(ctx); written >= e.mergeBytes() || err != nil {
 			return err
 		}
 	}

@@ -216,18 +216,18 @@ func (s *State) Sync(ctx context.Context) error {
 	return h.storageError(s.act.id, h.store.WaitDurable(storage.Ticket(s.act.last.Load())))
 }
 
-// BatchBytes is the size of the batch of what the turn has written since its last
-// commit, and the limit to it, Options.MaxBatchBytes: a turn that could go on in
-// another one does so before it comes near.
-func (s *State) BatchBytes(ctx context.Context) (written, limit int, err error) {
+// MaxBatchBytes is Options.MaxBatchBytes of the host.
+func (s *State) MaxBatchBytes() int { return s.act.hosted.host.options.MaxBatchBytes }
+
+// WrittenBytes is the size of the batch of what the turn has written since its last
+// commit. A turn that could go on in another one does so long before this comes near
+// to MaxBatchBytes.
+func (s *State) WrittenBytes(ctx context.Context) (int, error) {
 	t, err := s.turn(ctx)
-	if err != nil {
-		return 0, 0, err
+	if err != nil || t.batch == nil {
+		return 0, err
 	}
-	if t.batch != nil {
-		written = t.batch.Len()
-	}
-	return written, s.act.hosted.host.options.MaxBatchBytes, nil
+	return t.batch.Len(), nil
 }
 
 // Purge ends the object with this turn: its keys, alarm, marks and open-execution

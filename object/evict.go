@@ -38,19 +38,20 @@ var errEvicted = errors.New("evicted")
 
 func (l *lru) init(h *Host) { l.host = h }
 
-// add puts an activation last. Beyond Options.MaxLive it makes room first.
+// add puts an activation last. Beyond Options.MaxLive it makes room for it, and for
+// one more if there are too many still, since those that could have gone were busy.
 func (l *lru) add(a *activation) {
 	a.used.Store(l.tick.Add(1))
 	l.mu.Lock()
 	l.append(a)
 	a.listed = true
 	l.live++
-	full := l.live > l.host.options.MaxLive
+	over := l.live - l.host.options.MaxLive
 	if l.timer == nil {
 		l.plan()
 	}
 	l.mu.Unlock()
-	if full {
+	for range min(over, 2) {
 		l.makeRoom()
 	}
 }

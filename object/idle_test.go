@@ -2,6 +2,8 @@ package object_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,11 +55,48 @@ func TestLeastRecentlyUsedGoes(t *testing.T) {
 		defer f.close()
 		for _, name := range []string{"a", "b", "c", "a", "d"} {
 			f.must(name, nothing)
+			synctest.Wait() // a member of the crew has given the turn up
 		}
 		for name, want := range map[string]bool{"a": true, "b": false, "c": true, "d": true} {
 			if in, _ := f.host.Inspect(context.Background(), f.id(name)); in.Live != want {
 				t.Errorf("%s is in memory: %v, want %v", name, in.Live, want)
 			}
+		}
+	})
+}
+
+// Objects that were busy when room was needed go when others come after them, until
+// there are no more than MaxLive.
+func TestBusyObjectsGoLater(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.options.MaxLive = 3
+		f.open()
+		defer f.close()
+		var names []string
+		busy, over := sync.WaitGroup{}, make(chan struct{})
+		for i := range 8 {
+			name := fmt.Sprint("busy ", i)
+			names = append(names, name)
+			busy.Go(func() { f.must(name, func(*thing, context.Context) (any, error) { <-over; return nil, nil }) })
+		}
+		synctest.Wait()
+		close(over)
+		busy.Wait()
+		for i := range 8 {
+			synctest.Wait()
+			name := fmt.Sprint("late ", i)
+			names = append(names, name)
+			f.must(name, nothing)
+		}
+		live := 0
+		for _, name := range names {
+			if in, _ := f.host.Inspect(context.Background(), f.id(name)); in.Live {
+				live++
+			}
+		}
+		if live > 3 {
+			t.Errorf("%d objects are in memory, of 3 at most", live)
 		}
 	})
 }

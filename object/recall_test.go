@@ -288,6 +288,37 @@ func TestMarkIsFoundByItsTurn(t *testing.T) {
 	}
 }
 
+// Proves O16: a mark that is set again for a shorter time, and so in an earlier
+// bucket, takes the place of the old one.
+func TestMarkSetAgainForAShorterTime(t *testing.T) {
+	f := newFixture(t).open()
+	defer f.close()
+	for _, ttl := range []time.Duration{10 * time.Hour, 10 * time.Minute} {
+		f.must("a", func(th *thing, ctx context.Context) (any, error) {
+			return nil, th.st.Mark(ctx, "m", []byte(ttl.String()), ttl)
+		})
+	}
+	f.must("a", func(th *thing, ctx context.Context) (any, error) {
+		v, ok, err := th.st.Marked(ctx, "m")
+		if string(v) != "10m0s" || !ok {
+			t.Errorf("O16: the mark is %q, %t, %v", v, ok, err)
+		}
+		return nil, err
+	})
+}
+
+// Proves O16: a turn that fails leaves nobody to believe that the bucket of its
+// mark is in the expiry index. Closing checks the store.
+func TestMarkAfterATurnThatFailed(t *testing.T) {
+	f := newFixture(t).open()
+	defer f.close()
+	f.must("a", func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Storage().Put(ctx, "k", 1) })
+	f.call("a", func(th *thing, ctx context.Context) (any, error) {
+		return nil, errors.Join(th.st.Mark(ctx, "x", nil, time.Hour), errOnPurpose)
+	})
+	f.must("a", func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Mark(ctx, "y", nil, time.Hour) })
+}
+
 // A repeat that waits for a call whose handler ends its goroutine runs in its place.
 func TestRepeatOfACallThatNeverEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {

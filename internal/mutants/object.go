@@ -128,7 +128,7 @@ var remembered sync.Map // of memory
 			Old: `	if old != 0 && old != removal {`,
 			New: `	if old != 0 && old != removal && !mutant("old-mark-left-in-its-bucket") {`,
 		}},
-		Package: "object", Test: "TestMarksFollowTheModel",
+		Package: "object", Test: "TestMarkSetAgainForAShorterTime",
 	},
 	{
 		Name: "bucket-indexed-before-the-commit", Promise: "O16", File: "object/idempotent.go",
@@ -141,7 +141,7 @@ var remembered sync.Map // of memory
 		}
 `,
 		}},
-		Package: "object", Test: "TestMarksFollowTheModel",
+		Package: "object", Test: "TestMarkAfterATurnThatFailed",
 	},
 	{
 		Name: "filter-misses-a-new-mark", Promise: "D2", File: "object/recall.go",

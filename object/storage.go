@@ -279,7 +279,7 @@ func (o ListOptions) bounds() (lower, upper string, empty bool) {
 // List yields keys and their bytes from a snapshot of the moment of the call. A
 // range that is empty or lies the wrong way round yields nothing. An error ends
 // the sequence and is its last element. Keys that were deleted lately cost it about
-// as much as others, 40 ns each: who takes keys from the front of many, as from a
+// as much as others: who takes keys from the front of many, as from a
 // queue, begins with Start after the last one taken.
 func (s *Storage) List(ctx context.Context, o ListOptions) iter.Seq2[Item, error] {
 	t, err := s.begin(ctx)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // crashed are the packages whose tests crash stories. Such a test has Crash in
@@ -135,12 +134,12 @@ func random(ctx context.Context, s *suite) error {
 func fill(ctx context.Context, s *suite) error {
 	const first = 1 << 20 // far from the rounds of random
 	for round := first; ; round++ {
-		began := time.Now()
+		began := clock.Now()
 		err := each(stores, func(store string) error { return s.round(ctx, store, round) })
 		if err != nil {
 			return err
 		}
-		if took := time.Since(began); time.Since(s.began)+took > s.budget {
+		if took := since(began); since(s.began)+took > s.budget {
 			return nil
 		}
 	}

@@ -106,7 +106,7 @@ func TestStories(t *testing.T) {
 }
 
 func TestSometimesAndYears(t *testing.T) {
-	s := &suite{began: time.Now(), values: values{}, sometimes: map[string]reached{}}
+	s := &suite{began: clock.Now(), values: values{}, sometimes: map[string]reached{}}
 	const year = 365.25 * 24 * 3600
 	s.note([]line{{Test: "TestA", SometimesReached: 1, SometimesTotal: 2, VirtualSeconds: year}})
 	s.note([]line{{Test: "TestA", SometimesReached: 2, SometimesTotal: 2}, {Test: "TestB", SometimesTotal: 1, VirtualSeconds: year / 2}})

@@ -111,10 +111,10 @@ func run(ctx context.Context, o options) error {
 	}
 	defer s.close()
 	fmt.Printf("commit %.12s, seed %d, budget %s, %s\n", s.commit, s.seed, s.budget, machine())
-	done := make(chan struct{})
-	go s.screen.keep(done)
+	keeping, done := context.WithCancel(ctx)
+	go s.screen.keep(keeping)
 	s.play(ctx)
-	close(done)
+	done()
 	r := s.report()
 	s.screen.line("")
 	fmt.Printf("\n%s\n%s\n", r.text(s.ran), r.times())
@@ -149,7 +149,7 @@ func newSuite(ctx context.Context, o options) (*suite, error) {
 		}
 	}
 	dir, err := os.MkdirTemp("", "figures-")
-	began := time.Now()
+	began := clock.Now()
 	s := &suite{
 		options: o, root: root, dir: dir, commit: commit, began: began, steps: choose(o.only),
 		lanes:  &lanes{free: cores},

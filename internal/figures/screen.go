@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -34,19 +35,12 @@ func newScreen(out *os.File, began time.Time, progress func() string) *screen {
 	}
 }
 
-// keep keeps the last line up to date until the channel is closed.
-func (s *screen) keep(done <-chan struct{}) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-tick.C:
-			s.mu.Lock()
-			s.show()
-			s.mu.Unlock()
-		}
+// keep keeps the last line up to date until ctx ends.
+func (s *screen) keep(ctx context.Context) {
+	for seams.Sleep(ctx, time.Second) == nil {
+		s.mu.Lock()
+		s.show()
+		s.mu.Unlock()
 	}
 }
 
@@ -94,7 +88,7 @@ func (s *screen) show() {
 	switch {
 	case s.terminal:
 		fmt.Fprintf(s.out, "\r\x1b[K%s  %.100s", s.clock(), text)
-	case time.Since(s.last) > quiet:
+	case since(s.last) > quiet:
 		s.print(text)
 	}
 }
@@ -104,7 +98,7 @@ func (s *screen) print(text string) {
 	if s.terminal {
 		fmt.Fprint(s.out, "\r\x1b[K")
 	}
-	s.last = time.Now()
+	s.last = clock.Now()
 	if text == "" {
 		return
 	}
@@ -113,6 +107,6 @@ func (s *screen) print(text string) {
 
 // clock is the time since the beginning, in minutes and seconds.
 func (s *screen) clock() string {
-	d := int(time.Since(s.began).Seconds())
+	d := int(since(s.began).Seconds())
 	return fmt.Sprintf("%3d:%02d", d/60, d%60)
 }

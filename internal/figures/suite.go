@@ -110,7 +110,7 @@ func (s *suite) floor(name string) float64 {
 // used up.
 func (s *suite) play(ctx context.Context) {
 	_ = each(s.steps, func(st step) error {
-		began := time.Now()
+		began := clock.Now()
 		err := st.run(ctx, s)
 		if err != nil && ctx.Err() == nil {
 			s.mu.Lock()
@@ -118,7 +118,7 @@ func (s *suite) play(ctx context.Context) {
 			s.mu.Unlock()
 		}
 		if ctx.Err() == nil {
-			s.screen.end(st.name, s.told(st.name), time.Since(began), err)
+			s.screen.end(st.name, s.told(st.name), since(began), err)
 		}
 		return nil
 	})
@@ -127,7 +127,7 @@ func (s *suite) play(ctx context.Context) {
 	}
 	if err := fill(ctx, s); err != nil && ctx.Err() == nil {
 		s.failed = append(s.failed, "random")
-		s.screen.end("random", "after the floors", time.Since(s.began), err)
+		s.screen.end("random", "after the floors", since(s.began), err)
 	}
 }
 
@@ -165,7 +165,7 @@ func (s *suite) progress() string {
 func (s *suite) report() report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := report{commit: s.commit, date: s.began, seed: s.seed, seconds: time.Since(s.began).Seconds(), soak: s.soak, values: values{}}
+	r := report{commit: s.commit, date: s.began, seed: s.seed, seconds: since(s.began).Seconds(), soak: s.soak, values: values{}}
 	for name, n := range s.values {
 		r.values[name] = n
 	}

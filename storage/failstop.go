@@ -281,6 +281,17 @@ func (f *summedFile) Sync() error {
 	return nil
 }
 
+// SyncData does not return before it is stored that there is this log.
+func (f *summedFile) SyncData() error {
+	f.do(func() error {
+		if err := f.File.SyncData(); err != nil || !isLog(f.name) {
+			return err
+		}
+		return f.sums.begun(f.name)
+	})
+	return nil
+}
+
 // Close stores the sum of a log, all of which has been synced.
 func (f *summedFile) Close() error {
 	f.do(func() error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -43,6 +44,8 @@ type pebbleEngine struct {
 	db   *pebble.DB
 	log  *pebbleLog
 	sums *sums
+
+	syncing sync.Mutex // a sync begins after the one before has returned
 
 	// iterators counts the open ones, and closing if Close has come: whoever
 	// brings it down to closing alone closes the database.
@@ -107,6 +110,10 @@ func openPebble(dir, manifest string, o PebbleOptions) (e *pebbleEngine, err err
 	defer log.recoverFatal(&err)
 	sums, err := openSums(o.FS, dir, manifest)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkTail(o.FS, dir, sums); err != nil {
+		_ = sums.close() // err comes first
 		return nil, err
 	}
 	fsys := newFailStopFS(o.FS, &log.end, sums)
@@ -223,12 +230,15 @@ func (e *pebbleEngine) Apply(repr []byte) (err error) {
 }
 
 // Sync writes a record of no content and waits for it, since an empty batch
-// would not reach the log at all.
+// would not reach the log at all. Two such records in a log tell that all before
+// the first was synced (checkTail).
 func (e *pebbleEngine) Sync() (err error) {
 	if err := e.log.failed(); err != nil {
 		return err
 	}
 	defer e.log.recoverFatal(&err)
+	e.syncing.Lock()
+	defer e.syncing.Unlock()
 	if err := e.db.LogData(nil, pebble.Sync); err != nil {
 		return wrapPebble("sync", err)
 	}

@@ -19,14 +19,17 @@ import (
 // store as it was before the newest flush, whose log is gone by then. It does not
 // miss a log either, nor the end of one before the newest. So for each manifest
 // this file says up to where it was synced, for each finished log how long it is,
-// each with a checksum of the content:
+// each with a checksum of the content, and for a log that was only begun that no
+// byte of it is known:
 //
 //	MANIFEST-000020 1284 5d3a91f0 8c1e77b2
+//	000023.log 0 00000000 6d1f20aa
 //	000023.log 65536 00b1c2d3 4f5e6a7b
 //	000023.log gone 91ab34cd
 //
 // The last column is a checksum of the line. A manifest's line is durable before
-// Pebble acts on what it wrote there; the line that a log is gone before it goes.
+// Pebble acts on what it wrote there; the line that a log was begun before its
+// first sync ends, and the line that it is gone before it goes.
 const sumsFile = "HOLDFAST.sums"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -188,6 +191,13 @@ func (s *sums) begin(fsys vfs.FS, dir string) error {
 	return nil
 }
 
+// covers reports whether there is a sum of what is in the file.
+func (s *sums) covers(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lines[name].length > 0
+}
+
 func (s *sums) write(line string) error {
 	_, err := s.file.Write([]byte(sealed(line) + "\n"))
 	return err
@@ -202,6 +212,20 @@ func (s *sums) synced(name string, now sum) error {
 	}
 	s.lines[name] = now
 	if err := s.write(sumLine(name, now)); err != nil {
+		return err
+	}
+	return s.file.Sync()
+}
+
+// begun stores that there is a log of this name.
+func (s *sums) begun(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.lines[name]; ok || s.file == nil {
+		return nil
+	}
+	s.lines[name] = sum{}
+	if err := s.write(sumLine(name, sum{})); err != nil {
 		return err
 	}
 	return s.file.Sync()

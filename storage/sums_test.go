@@ -80,17 +80,15 @@ func TestOpenMissesLostFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log, manifest string // the newest of each
+	var manifest string // the newest
 	for _, name := range names {
-		if isLog(name) {
-			log = max(log, name)
-		} else if isManifest(name) {
+		if isManifest(name) {
 			manifest = max(manifest, name)
 		}
 	}
 	tried := 0
 	for _, name := range names {
-		if name == log || name != manifest && name != sumsFile && name != formatFile && !isLog(name) {
+		if name != manifest && name != sumsFile && name != formatFile && !isLog(name) {
 			continue
 		}
 		tried++

@@ -11,8 +11,8 @@ import (
 // witness is a file beside the database that tells how many syncs have been
 // acknowledged. Each sync stores its number in the database first and in the
 // witness after; an acknowledgement waits for both. A database that is behind
-// its witness has lost what was acknowledged, as when damage in the newest block
-// of the log looks like the torn end of a crash (S9).
+// its witness has lost what was acknowledged, as when damage of what the last sync
+// wrote looks like the torn end of a crash (S9).
 type witness struct {
 	file vfs.File
 	n    uint64 // the last number written; the leader of the pipeline owns it

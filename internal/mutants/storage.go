@@ -122,6 +122,35 @@ var storageMutants = []mutant{
 		Package: "storage", Test: "TestBrokenLogUnderLoad/.log",
 	},
 	{
+		Name: "damage-taken-for-a-torn-end", Promise: "S9", File: "storage/tail.go",
+		Edits: []edit{{
+			Old: `	if t.torn && t.syncsAfter >= 2 {`,
+			New: `	if t.torn && t.syncsAfter >= 2 && !mutant("damage-taken-for-a-torn-end") {`,
+		}},
+		Package: "storage", Test: "TestDamageOfTheNewestLog/10",
+	},
+	{
+		Name: "torn-end-taken-for-damage", Promise: "S9", File: "storage/tail.go",
+		Edits: []edit{{
+			Old: `	if t.torn {
+		t.syncsAfter++`,
+			New: `	if t.torn {
+		if mutant("torn-end-taken-for-damage") {
+			t.syncsAfter++
+		}
+		t.syncsAfter++`,
+		}},
+		Package: "storage", Test: "TestDamageOfTheNewestLog",
+	},
+	{
+		Name: "lost-log-not-missed", Promise: "S9", File: "storage/sums.go",
+		Edits: []edit{{
+			Old: `	if _, ok := s.lines[name]; ok || s.file == nil {`,
+			New: `	if _, ok := s.lines[name]; ok || s.file == nil || mutant("lost-log-not-missed") {`,
+		}},
+		Package: "storage", Test: "TestOpenMissesLostFiles",
+	},
+	{
 		Name: "mark-expires-early", Promise: "O16", File: "storage/expiry.go",
 		Edits: []edit{{
 			Old: `		if at > now || int(b.count) >= limit {`,

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
 
@@ -15,9 +14,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/torn"
 	"github.com/holdfast-dev/holdfast/storage"
 )
-
-// logBlock is the size of a block of Pebble's log.
-const logBlock = 32 << 10
 
 // damage is a change of one file of a store.
 type damage struct {
@@ -72,18 +68,18 @@ type victim struct {
 	open   Opener
 	files  torn.Tree
 	newest string // the newest log
-	end    int    // of what is in it; Pebble writes new logs over old ones
 	work   *workload
 	last   int // commit, which was acknowledged
+	before int // the last commit that the sync before the last one covered
 
 	witness bool // no loss goes unnoticed
 }
 
 // Damage flips bits in each file of a store that was closed in order and of one
 // whose process was killed, cuts the files off, and removes them. What is then
-// read is right, or an error that names the file; only damage of the newest log
-// may lose the newest commits, and of its newest block where bits are flipped;
-// with a witness not even that. A store that opens and reads is used on, and
+// read is right, or an error that names the file. The newest log alone may lose
+// commits: cut off, those behind the cut, and by a flipped bit those of the last
+// sync; with a witness not even these. A store that opens and reads is used on, and
 // opened again.
 func Damage(t testing.TB, open Opener, o Options) Figures {
 	t.Helper()
@@ -125,16 +121,16 @@ func newVictim(t testing.TB, open Opener, o Options, how string) *victim {
 	if err != nil {
 		t.Fatalf("seed %d: without damage: %v", o.Seed, err)
 	}
-	v := &victim{name: how, open: open, files: torn.Read(left), work: subj.work, last: o.Commits, witness: o.Witness}
+	v := &victim{
+		name: how, open: open, files: torn.Read(left), work: subj.work,
+		last: o.Commits, before: (o.Commits - 1) / subj.ackEvery * subj.ackEvery,
+		witness: o.Witness,
+	}
 	for name := range v.files {
 		if strings.HasSuffix(name, ".log") {
 			v.newest = max(v.newest, name)
 		}
 	}
-	v.end = sort.Search(len(v.files[v.newest]), func(at int) bool {
-		result, err := v.check(damage{v.newest, at, cutOff})
-		return err == nil && result == harmless
-	})
 	return v
 }
 
@@ -225,7 +221,7 @@ func (v *victim) check(d damage) (r result, err error) {
 		return refused, v.named(d, err)
 	case n == v.last:
 		return harmless, nil
-	case v.witness || d.name != v.newest || d.bit >= 0 && d.at < (v.end-1)/logBlock*logBlock:
+	case v.witness || d.name != v.newest || d.bit == removed || d.bit >= 0 && n < v.before:
 		return lost, fmt.Errorf("%w: silently lost the commits after %d of %d", errWrong, n, v.last)
 	}
 	return lost, nil

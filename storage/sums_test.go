@@ -66,6 +66,7 @@ func FuzzParseSums(f *testing.F) {
 }
 
 // Whatever is missing of the files of which the sums speak, Open misses it too.
+// Proves S9.
 func TestOpenMissesLostFiles(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	o := memOptions(mem)

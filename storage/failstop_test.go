@@ -67,6 +67,30 @@ func (f brokenFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
+// A commit whose write to the log fails is not acknowledged, nor is any after it.
+// Proves O13's storage side.
+func TestBrokenLog(t *testing.T) {
+	disk := &brokenFS{FS: vfs.NewMem(), broken: []string{".log"}}
+	s := open(t, memOptions(disk))
+	commit(t, s, func(b *Batch) { b.SetMeta("k", []byte("1")) })
+	disk.trip()
+	for i := range 2 {
+		var b Batch
+		b.SetMeta("k", []byte("2"))
+		ticket, err := s.Commit(&b)
+		if err == nil {
+			err = s.WaitDurable(ticket)
+		}
+		if !errors.Is(err, ErrStorage) || !errors.Is(err, errBroken) {
+			t.Fatalf("O13: commit %d to a broken log: %v", i, err)
+		}
+	}
+	wantDead(t, s, errBroken)
+	if err := s.Close(); !errors.Is(err, errBroken) {
+		t.Errorf("Close: %v", err)
+	}
+}
+
 // Many callers meet a log that can no longer be written, small and large commits
 // alike, while memtables are full. Each of them returns; what was acknowledged
 // survives the loss of power. Proves O13's storage side and S9 under load.

@@ -119,7 +119,7 @@ var storageMutants = []mutant{
 		}
 `,
 		}},
-		Package: "storage", Test: "TestBrokenLogUnderLoad/.log",
+		Package: "storage", Test: "TestBrokenLog",
 	},
 	{
 		Name: "damage-taken-for-a-torn-end", Promise: "S9", File: "storage/tail.go",

@@ -125,7 +125,8 @@ func TestExpire(t *testing.T) {
 }
 
 // A bucket of few marks is removed mark by mark, and one of many as a range, to the
-// same end: nothing of its neighbours goes with it.
+// same end: nothing of its neighbours goes with it, and none before its time. Proves
+// O16.
 func TestExpireBucketsOfAnySize(t *testing.T) {
 	s := memStore(t)
 	for _, marks := range []int{1, fewKeys - 1, fewKeys, fewKeys + 1, 3 * fewKeys} {

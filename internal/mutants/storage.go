@@ -140,7 +140,7 @@ var storageMutants = []mutant{
 		}
 		t.syncsAfter++`,
 		}},
-		Package: "storage", Test: "TestDamageOfTheNewestLog",
+		Package: "storage", Test: "TestDamageOfTheNewestLog/1024",
 	},
 	{
 		Name: "lost-log-not-missed", Promise: "S9", File: "storage/sums.go",
@@ -156,7 +156,7 @@ var storageMutants = []mutant{
 			Old: `		if at > now || int(b.count) >= limit {`,
 			New: `		if at > now && !mutant("mark-expires-early") || int(b.count) >= limit {`,
 		}},
-		Package: "storage", Test: "TestExpire",
+		Package: "storage", Test: "TestExpireBucketsOfAnySize",
 	},
 	{
 		Name: "late-mark-never-expires", Promise: "O16", File: "storage/store.go",

@@ -43,8 +43,8 @@ func checkTail(fsys vfs.FS, dir string, sums *sums) error {
 	if err := errors.Join(t.read(f), f.Close()); err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
-	if t.torn && t.syncsAfter >= 2 {
-		return fmt.Errorf("%w: %s is damaged at byte %d: %d syncs after it had ended well", ErrCorrupt, path, t.end, t.syncsAfter)
+	if t.syncsAfter >= 2 {
+		return fmt.Errorf("%w: %s is damaged at byte %d, in what was synced before the last sync", ErrCorrupt, path, t.end)
 	}
 	return nil
 }

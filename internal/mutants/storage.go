@@ -124,8 +124,8 @@ var storageMutants = []mutant{
 	{
 		Name: "damage-taken-for-a-torn-end", Promise: "S9", File: "storage/tail.go",
 		Edits: []edit{{
-			Old: `	if t.torn && t.syncsAfter >= 2 {`,
-			New: `	if t.torn && t.syncsAfter >= 2 && !mutant("damage-taken-for-a-torn-end") {`,
+			Old: `	if t.syncsAfter >= 2 {`,
+			New: `	if t.syncsAfter >= 2 && !mutant("damage-taken-for-a-torn-end") {`,
 		}},
 		Package: "storage", Test: "TestDamageOfTheNewestLog/10",
 	},

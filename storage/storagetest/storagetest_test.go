@@ -156,8 +156,8 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// Damage of any file is an error that names the file, or does no harm; the
-// newest block of the log is the one exception. Proves S9.
+// Damage of any file is an error that names the file, or does no harm; what the
+// last sync wrote is the one exception. Proves S9.
 func TestDamage(t *testing.T) {
 	until(t, &sum.Damages, *damages*2/3, func(seed uint64, points int) Figures {
 		return Damage(t, openSmall, Options{Seed: seed, Points: points})

@@ -70,6 +70,31 @@ func ExampleState_Release() {
 	// <nil>
 }
 
+// Await lets other turns in until one of them tells the handler to go on: of two
+// calls the first waits for the second.
+func ExampleState_Await() {
+	ctx := context.Background()
+	arrived, both := false, make(chan struct{})
+	class, do := shelf(func(s *Shelf, ctx context.Context) error {
+		if arrived {
+			close(both)
+			return nil
+		}
+		arrived = true
+		return s.st.Await(ctx, both)
+	})
+	host := memory(class)
+	defer host.Shutdown(ctx)
+	other := make(chan error)
+	go func() {
+		_, err := do.Call(ctx, host, "a", struct{}{})
+		other <- err
+	}()
+	_, err := do.Call(ctx, host, "a", struct{}{})
+	fmt.Println(err, <-other)
+	// Output: <nil> <nil>
+}
+
 // Work begins when its turn is durable, runs beside the turns, and touches the
 // object through Do.
 func ExampleState_Go() {

@@ -26,6 +26,7 @@ type Host struct {
 	alarms  *alarm.Scheduler
 	flights flights
 	waits   waits
+	awaits  awaits
 	lru     lru
 	batches sync.Pool // of *storage.Batch
 	// doneChans are those of requests that were answered.

@@ -227,7 +227,7 @@ func (tr *traffic) add(h *object.Host, client int) error {
 	return err
 }
 
-// enqueue adds a task and, sometimes, waits for it, which would hold up a shutdown.
+// enqueue adds a task and, sometimes, waits for it.
 func (tr *traffic) enqueue(h *object.Host) error {
 	ref, err := tr.tasks.Enqueue(context.Background(), h, tr.below(2*time.Second)+1)
 	if err != nil {
@@ -238,9 +238,7 @@ func (tr *traffic) enqueue(h *object.Host) error {
 	wait := tr.rand.IntN(4) == 0
 	tr.mu.Unlock()
 	if wait {
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-		defer cancel()
-		_, err = tr.tasks.Wait(ctx, h, ref.ID)
+		_, err = tr.tasks.Wait(context.Background(), h, ref.ID)
 	}
 	return err
 }

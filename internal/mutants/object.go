@@ -2,6 +2,18 @@ package main
 
 var objectMutants = []mutant{
 	{
+		Name: "await-holds-up-shutdown", Promise: "O14", File: "object/shutdown.go",
+		Edits: []edit{{
+			Old: `	h.awaits.end()
+`,
+			New: `	if !mutant("await-holds-up-shutdown") {
+		h.awaits.end()
+	}
+`,
+		}},
+		Package: "object", Test: "TestShutdownEndsAwait",
+	},
+	{
 		Number: 3, Name: "mark-in-a-second-commit", Promise: "O16", File: "object/idempotent.go",
 		Edits: []edit{{
 			Old: `	return h.storageError(a.id, t.mark(key, answer, defaultTo(r.ttl, answerTTL)))

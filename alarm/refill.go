@@ -135,7 +135,7 @@ func (s *Scheduler) takeIn(sh *shard, e *Entry) {
 	}
 	n := sh.nodes[e.Object]
 	if n == nil || n.in == inFlight && n.next == nil {
-		s.place(sh, e)
+		s.place(sh, n, e)
 	}
 }
 

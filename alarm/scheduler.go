@@ -106,8 +106,7 @@ func (s *Scheduler) Set(e Entry) {
 	if !sh.started {
 		return
 	}
-	s.note(sh, e.Object)
-	s.place(sh, &e)
+	s.place(sh, s.note(sh, e.Object), &e)
 	s.settle()
 }
 
@@ -119,8 +118,7 @@ func (s *Scheduler) Clear(shard int, object uint64) {
 	if !sh.started {
 		return
 	}
-	s.note(sh, object)
-	if n := sh.nodes[object]; n != nil {
+	if n := s.note(sh, object); n != nil {
 		s.forget(sh, n)
 		s.settle()
 	}
@@ -152,7 +150,7 @@ func (s *Scheduler) Return(e Entry) {
 		return
 	}
 	if sh.started && !n.changed {
-		s.place(sh, &e)
+		s.place(sh, n, &e)
 	}
 	s.land(sh, n)
 	s.settle()

@@ -48,10 +48,11 @@ func (s *Scheduler) stop(sh *shard) {
 	}
 }
 
-// place makes e the entry of its object: in memory if it is within the bound or
-// its object is in flight, and otherwise nowhere, because the disk has it.
-func (s *Scheduler) place(sh *shard, e *Entry) {
-	n, p := sh.nodes[e.Object], posOf(e)
+// place makes e the entry of its object, whose node is n: in memory if it is within
+// the bound or its object is in flight, and otherwise nowhere, because the disk has
+// it.
+func (s *Scheduler) place(sh *shard, n *node, e *Entry) {
+	p := posOf(e)
 	switch {
 	case n != nil && n.in == inFlight:
 		if n.next == nil {
@@ -85,12 +86,15 @@ func (sh *shard) flown(e *Entry) *node {
 	return n
 }
 
-// note keeps in mind that a Set or Clear of the object has been reported.
-func (s *Scheduler) note(sh *shard, object uint64) {
+// note keeps in mind that a Set or Clear of the object has been reported, and
+// returns the object's node, or nil.
+func (s *Scheduler) note(sh *shard, object uint64) *node {
 	s.touch(sh, object)
-	if n := sh.nodes[object]; n != nil {
+	n := sh.nodes[object]
+	if n != nil {
 		n.changed = true
 	}
+	return n
 }
 
 // hold makes n, which is in no place yet, the waiting node of its object.

@@ -92,3 +92,14 @@ func increments(b *testing.B, objects int) {
 		})
 	}
 }
+
+// BenchmarkP6 is alarms that are set on 1,000 objects.
+func BenchmarkP6(b *testing.B) {
+	far := time.Now().Add(24 * time.Hour)
+	for _, callers := range []int{64, 1024} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			counters := openCounters(b, 1000)
+			each(b, callers, func(i int) error { return counters.Arm(i, far.Add(time.Duration(i)*time.Microsecond)) })
+		})
+	}
+}

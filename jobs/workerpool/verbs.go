@@ -102,8 +102,8 @@ func (p *Pool[In, Out]) Status(ctx context.Context, from object.Caller, id TaskI
 }
 
 // Wait returns the output of a task when it is done, or ErrFailed or ErrCancelled
-// when it has ended so. While the host shuts down it waits for a task that runs; for
-// one that does not it ends with object.ErrShutdown.
+// when it has ended so. While the host shuts down it waits for a task that runs in
+// this process; for any other it ends with object.ErrShutdown.
 func (p *Pool[In, Out]) Wait(ctx context.Context, from object.Caller, id TaskID) (Out, error) {
 	info, err := again(func() (Info[Out], error) { return p.wait.Call(ctx, from, id.object(), id.Number) })
 	if err != nil {
@@ -168,7 +168,7 @@ func (p *Pool[In, Out]) Resume(ctx context.Context, from object.Caller) error {
 
 // Drain takes no tasks any more (ErrDraining), until Resume, and returns when all
 // there were have ended. It ends a Pause. If ctx ends before, or the host shuts down
-// while tasks are pending (object.ErrShutdown), the pool goes on draining; a later
+// while tasks are pending or claimed (object.ErrShutdown), the pool goes on draining; a later
 // Drain waits again.
 func (p *Pool[In, Out]) Drain(ctx context.Context, from object.Caller) error {
 	if err := p.setMode(ctx, from, Draining); err != nil {

@@ -65,3 +65,36 @@ func TestWaitAndShutdown(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// A task that somebody outside has claimed cannot end while the host shuts down, and
+// holds nobody up either. Proves O14.
+func TestWaitForAClaimedTaskAndShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := workerpool.New(config{Name: "claimed", Lease: time.Hour})
+		h, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := must(p.Enqueue(ctx, h, "a")).ID
+		if got := must(p.Claim(ctx, h, 1, 0)); len(got) != 1 {
+			t.Fatalf("claimed %v", got)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := p.Wait(ctx, h, id); !errors.Is(err, object.ErrShutdown) {
+				t.Errorf("O14: Wait: %v", err)
+			}
+		})
+		wg.Go(func() {
+			if err := p.Drain(ctx, h); !errors.Is(err, object.ErrShutdown) {
+				t.Errorf("O14: Drain: %v", err)
+			}
+		})
+		synctest.Wait()
+		began := time.Now()
+		if err := h.Shutdown(ctx); err != nil || time.Since(began) > time.Second {
+			t.Errorf("O14: Shutdown took %v: %v", time.Since(began), err)
+		}
+		wg.Wait()
+	})
+}

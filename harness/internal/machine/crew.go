@@ -98,7 +98,7 @@ func (c *Crew) Watch(limit time.Duration, done <-chan struct{}) error {
 			return err // most likely the task waits for what that goroutine was to do
 		}
 		return fmt.Errorf("simulation: task %q has not yielded for %v of real time: it waits where the simulation cannot see it, or never ends.\n"+
-			"Remedy: wait through seams (Executor.Wait, Seams.Sleep, State.Release) instead of a bare channel, <-ctx.Done(), time.Sleep or a mutex held across a wait.\n\n%s",
+			"Remedy: wait through seams (Executor.Wait, Seams.Sleep, State.Await, State.Release) instead of a bare channel, <-ctx.Done(), time.Sleep or a mutex held across a wait.\n\n%s",
 			*name, limit, standing(stuckStack(), isRuntime))
 	}
 }

@@ -32,6 +32,15 @@ var kindNames = [kinds]string{
 	"read", "read stored", "add", "add once", "set if", "append", "roll back", "fail", "panic", "keep and fail", "purge", "delete",
 }
 
+// changes reports whether a call of the kind can have an effect.
+func (k kind) changes() bool {
+	switch k {
+	case read, readStored, rollback, fail, crashHandler:
+		return false
+	}
+	return true
+}
+
 // command is the argument of a call.
 type command struct {
 	kind        kind

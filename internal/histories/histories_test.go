@@ -21,10 +21,9 @@ var (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // one makes and checks a history. Even seeds are on the map and odd ones on Pebble.
-func one(seed uint64, ops int64, planted bug) (figures, error) {
-	h := &history{seed: seed, ops: ops, bug: planted}
+func one(h *history) (figures, error) {
 	d := newMapDisk()
-	if seed%2 == 1 {
+	if h.seed%2 == 1 {
 		d = newPebbleDisk()
 	}
 	seen, err := h.play(d)
@@ -47,7 +46,7 @@ func TestHistories(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
 			for n := next.Add(1); n <= int64(*count); n = next.Add(1) {
-				f, err := one(uint64(n), *size, none)
+				f, err := one(&history{seed: uint64(n), ops: *size})
 				if err != nil {
 					t.Errorf("seed %d: %v", n, err)
 				}
@@ -74,7 +73,7 @@ func TestHistoriesFindBugs(t *testing.T) {
 	for name, planted := range map[string]bug{"no sync": noSync, "no gate": noGate} {
 		found := errors.New("nothing")
 		for seed := uint64(1); seed <= most; seed++ {
-			if _, found = one(seed, 1000, planted); found != nil {
+			if _, found = one(&history{seed: seed, ops: 1000, bug: planted, pages: t.TempDir()}); found != nil {
 				t.Logf("%s: %v", name, found)
 				break
 			}

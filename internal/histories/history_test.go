@@ -28,6 +28,7 @@ type history struct {
 	seed    uint64
 	ops     int64
 	bug     bug
+	pages   string     // the directory for pages about histories without an order; "" is that for temporary files
 	rand    *rand.Rand // of the succession of processes
 	cutRand *rand.Rand // of the crashes
 	first   *process
@@ -179,7 +180,7 @@ func (h *history) ofCell(cell int, ops []operation) []porcupine.Operation {
 			// It cannot happen any more when its process is dead, and may until then.
 			back = op.by.died - 1
 		}
-		if op.in.cell != cell || back < op.call {
+		if op.in.cell != cell || back < op.call || op.out.unknown && !op.in.command.kind.changes() {
 			continue
 		}
 		all = append(all, porcupine.Operation{ClientId: op.client, Input: op.in, Call: op.call, Output: op.out, Return: back})
@@ -196,23 +197,23 @@ func (h *history) check(ops []operation) error {
 		ofCell := h.ofCell(cell, ops)
 		switch porcupine.CheckOperationsTimeout(m, ofCell, checkLimit) {
 		case porcupine.Illegal:
-			errs = append(errs, fmt.Errorf("cell %d is not linearizable: see %s", cell, show(m, ofCell)))
+			errs = append(errs, fmt.Errorf("cell %d is not linearizable: see %s", cell, h.show(m, ofCell)))
 		case porcupine.Unknown:
-			errs = append(errs, fmt.Errorf("cell %d: no order was found in %v: see %s", cell, checkLimit, show(m, ofCell)))
+			errs = append(errs, fmt.Errorf("cell %d: no order was found in %v: see %s", cell, checkLimit, h.show(m, ofCell)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // checkLimit bounds the search for an order. Mostly there is one to be found within
-// milliseconds; a dozen calls of one cell that a crash has cut off can take seconds,
+// milliseconds; a dozen calls of one cell that a crash has cut off can take a second,
 // and that there is no order can take for ever to know.
 const checkLimit = time.Minute
 
 // show writes the page about a history without an order, and returns its path.
-func show(m porcupine.Model, ops []porcupine.Operation) string {
+func (h *history) show(m porcupine.Model, ops []porcupine.Operation) string {
 	_, info := porcupine.CheckOperationsVerbose(m, ops, checkLimit)
-	page, err := os.CreateTemp("", "history-*.html")
+	page, err := os.CreateTemp(h.pages, "history-*.html")
 	if err != nil {
 		return err.Error()
 	}

@@ -3,7 +3,9 @@ package histories
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
+	"hash/maphash"
+	"maps"
+	"strings"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -38,19 +40,61 @@ type value struct {
 	answers string // what addOnce has answered: 4 bytes of key and 4 of the number each
 }
 
-// state is a cell and the earlier values that a crash may bring back, oldest first.
-// A reply that waited for the disk ends that for all values up to the one it tells
-// of (O7), whether its turn wrote or only read.
+// state is a cell and the earlier values that a crash may bring back. A reply that
+// waited for the disk ends that for all values up to the one it tells of (O7),
+// whether its turn wrote or only read.
 type state struct {
 	now    value
-	undone []value
+	undone undone
 }
 
 func (s state) with(next value) state {
 	if next == s.now {
 		return s
 	}
-	return state{next, append(slices.Clip(s.undone), s.now)}
+	return state{next, s.undone.add(s.now)}
+}
+
+// undone is a set of values, each as its length and its encoding, in order. So
+// states can be compared and be keys of a map.
+type undone string
+
+func (u undone) add(v value) undone {
+	c := v.content
+	b := binary.BigEndian.AppendUint16(nil, uint16(24+len(v.answers)))
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Number))
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Length))
+	b = binary.BigEndian.AppendUint64(b, c.Sum)
+	one := undone(append(b, v.answers...))
+	at := 0
+	for at < len(u) {
+		next, _ := u[at:].first()
+		if next == one {
+			return u
+		}
+		if next > one {
+			break
+		}
+		at += len(next)
+	}
+	return u[:at] + one + u[at:]
+}
+
+// first is the first value of those that are left, encoded and decoded.
+func (u undone) first() (undone, value) {
+	number := func(at int) uint64 { return binary.BigEndian.Uint64([]byte(u[at : at+8])) }
+	end := 2 + int(binary.BigEndian.Uint16([]byte(u[:2])))
+	c := content{Number: int(number(2)), Length: int(number(10)), Sum: number(18)}
+	return u[:end], value{c, string(u[26:end])}
+}
+
+func (u undone) all() (all []value) {
+	for u != "" {
+		one, v := u.first()
+		all = append(all, v)
+		u = u[len(one):]
+	}
+	return all
 }
 
 // step is what may follow from an operation.
@@ -60,7 +104,7 @@ func step(s state, in input, out output) []state {
 		return []state{{now: s.now}}
 	case crashed:
 		var all []state
-		for _, v := range append(slices.Clip(s.undone), s.now) {
+		for _, v := range append(s.undone.all(), s.now) {
 			all = append(all, state{now: v})
 		}
 		return all
@@ -117,26 +161,60 @@ func (v value) once(key, amount int) (value, answer) {
 	return v, answer{content{Number: v.content.Number}, true}
 }
 
+// states are all that may be the state, of which porcupine looks for an order. Its
+// own NondeterministicModel compares each of them with each, which takes a minute
+// where a crash has cut off a dozen calls of one cell.
+type states struct {
+	all  map[state]struct{}
+	hash uint64
+}
+
+var seed = maphash.MakeSeed()
+
+func (s *states) add(one state) {
+	if _, has := s.all[one]; !has {
+		s.all[one] = struct{}{}
+		s.hash ^= maphash.Comparable(seed, one)
+	}
+}
+
+func (s *states) step(in input, out output) *states {
+	next := &states{all: make(map[state]struct{}, 2*len(s.all))}
+	for one := range s.all {
+		for _, n := range step(one, in, out) {
+			next.add(n)
+		}
+	}
+	return next
+}
+
 // model is what porcupine compares the history of one cell with. harness.Linearizable
 // would not do: it knows no crash that takes back what it may, and nothing else.
 func model() porcupine.Model {
-	m := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{state{}} },
-		Step: func(s, in, out any) []any {
-			var next []any
-			for _, n := range step(s.(state), in.(input), out.(output)) {
-				next = append(next, n)
-			}
-			return next
+	return porcupine.Model{
+		Init: func() any {
+			first := &states{all: make(map[state]struct{})}
+			first.add(state{})
+			return first
+		},
+		Step: func(s, in, out any) (bool, any) {
+			next := s.(*states).step(in.(input), out.(output))
+			return len(next.all) > 0, next
 		},
 		Equal: func(a, b any) bool {
-			x, y := a.(state), b.(state)
-			return x.now == y.now && slices.Equal(x.undone, y.undone)
+			x, y := a.(*states), b.(*states)
+			return x.hash == y.hash && maps.Equal(x.all, y.all)
 		},
+		Hash:              func(s any) uint64 { return s.(*states).hash },
 		DescribeOperation: func(in, out any) string { return describe(in.(input), out.(output)) },
-		DescribeState:     func(s any) string { return fmt.Sprintf("%+v", s) },
+		DescribeState: func(s any) string {
+			var b strings.Builder
+			for one := range s.(*states).all {
+				fmt.Fprintf(&b, "{now %+v, or after a crash %+v} ", one.now, one.undone.all())
+			}
+			return b.String()
+		},
 	}
-	return m.ToModel()
 }
 
 func describe(in input, out output) string {

@@ -6,19 +6,23 @@ import (
 )
 
 // Await lends the turn to others, as Release does, until something is sent to ch or
-// ch is closed: for a handler that waits for what another turn or a work of the
-// object will do. Since Shutdown lets no new turn begin, which may be the one that
-// is waited for, Await then ends at once with ErrShutdown. It returns the cause of
-// ctx's end if that comes first, and what Release returns.
+// ch is closed: for a handler that waits for what another call will do. Since
+// Shutdown takes no new call, Await then ends at once with ErrShutdown; who waits for
+// a work of the object, which may end while the host shuts down, uses Release. It
+// returns the cause of ctx's end if that comes first, and the errors of Release.
 func (s *State) Await(ctx context.Context, ch <-chan struct{}) error {
 	h := s.act.hosted.host
-	return s.Release(ctx, func(ctx context.Context) error {
+	err := s.Release(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		place := h.awaits.enter(cancel)
 		defer h.awaits.leave(place)
 		return h.seams.Executor.Wait(ctx, ch)
 	})
+	if err == ErrShutdown {
+		return named(s.act.id, err)
+	}
+	return err
 }
 
 // awaits are the calls of Await that are under way.

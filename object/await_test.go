@@ -3,6 +3,7 @@ package object_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -68,8 +69,9 @@ func TestShutdownEndsAwait(t *testing.T) {
 			if th.st.ID().Name == "late" {
 				<-gate
 			}
-			if err := th.st.Await(ctx, never); !errors.Is(err, object.ErrShutdown) {
-				t.Errorf("O14: Await: %v", err)
+			err := th.st.Await(ctx, never)
+			if name := th.st.ID().String(); !errors.Is(err, object.ErrShutdown) || !strings.Contains(err.Error(), name) {
+				t.Errorf("O14: Await of %s: %v", name, err)
 			}
 			return nil, th.st.Storage().PutBytes(ctx, "k", []byte("after"))
 		}

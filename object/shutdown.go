@@ -15,11 +15,11 @@ import (
 const shutdownGrace = 200 * time.Millisecond
 
 // Shutdown ends the host in order. New calls are refused with ErrShutdown and
-// alarms stop, and so does what waits in State.Await; open turns and works may end
-// until ctx does, and are cancelled then. The store is closed even if user code ignores the cancellation; the error
-// names what was still running. What was cut off is recovered at the next Open
-// and costs it no attempt. A second call waits for the first, until its own ctx
-// ends, and returns the same.
+// alarms stop, and so do waits in State.Await; open turns and works may end until
+// ctx does, and are cancelled then. The store is closed even if user code ignores
+// the cancellation; the error names what was still running. What was cut off is
+// recovered at the next Open and costs it no attempt. A second call waits for the
+// first, until its own ctx ends, and returns the same.
 func (h *Host) Shutdown(ctx context.Context) error {
 	if !h.life.beginClosing() {
 		if err := h.seams.Executor.Wait(ctx, h.life.closed); err != nil {

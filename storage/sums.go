@@ -210,6 +210,11 @@ func (s *sums) synced(name string, now sum) error {
 	if s.file == nil || s.lines[name] == now {
 		return nil
 	}
+	return s.put(name, now)
+}
+
+// put makes a line durable.
+func (s *sums) put(name string, now sum) error {
 	s.lines[name] = now
 	if err := s.write(sumLine(name, now)); err != nil {
 		return err
@@ -224,11 +229,7 @@ func (s *sums) begun(name string) error {
 	if _, ok := s.lines[name]; ok || s.file == nil {
 		return nil
 	}
-	s.lines[name] = sum{}
-	if err := s.write(sumLine(name, sum{})); err != nil {
-		return err
-	}
-	return s.file.Sync()
+	return s.put(name, sum{})
 }
 
 // finished stores the sum of a log to which nothing will be added. It is made

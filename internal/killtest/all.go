@@ -68,14 +68,8 @@ func (c *campaign) play(ctx context.Context) error {
 	reported := make(chan struct{})
 	go func() {
 		defer close(reported)
-		for tick := time.NewTicker(2 * time.Second); ; {
-			select {
-			case <-tick.C:
-				c.report()
-			case <-ctx.Done():
-				tick.Stop()
-				return
-			}
+		for seams.Sleep(ctx, 2*time.Second) == nil {
+			c.report()
 		}
 	}()
 	tracks.Wait()

@@ -137,9 +137,9 @@ func live(ctx context.Context, l life, read func(raw []byte, line judge.Line)) (
 	e.lines, err = readLog(out, func(raw []byte, line judge.Line) {
 		switch clock.read(line); line.What {
 		case judge.Began:
-			start = time.Now()
+			start = seams.Clock.Now()
 		case judge.Opened:
-			e.opened = time.Since(start)
+			e.opened = since(start)
 		}
 		read(raw, line)
 	})
@@ -190,14 +190,15 @@ func command(c program.Config) (*exec.Cmd, error) {
 // goroutines.
 func stop(ctx context.Context, p *os.Process, l life, c *clock, over <-chan struct{}) string {
 	wait := func(event <-chan struct{}, d time.Duration) (done bool) {
-		t := time.NewTimer(d)
+		rung := make(chan struct{})
+		t := seams.Clock.AfterFunc(d, func() { close(rung) })
 		defer t.Stop()
 		select {
 		case <-over:
 			return true
 		case <-event:
 		case <-ctx.Done():
-		case <-t.C:
+		case <-rung:
 		}
 		return false
 	}

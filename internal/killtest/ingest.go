@@ -79,11 +79,11 @@ type test struct {
 
 // play measures a run without a kill and then plays the rounds.
 func (t *test) play(ctx context.Context) error {
-	began := time.Now()
+	began := seams.Clock.Now()
 	if _, err := t.finish(ctx, t.store()); err != nil {
 		return err
 	}
-	t.full = time.Since(began)
+	t.full = since(began)
 	if err := os.RemoveAll(t.store()); err != nil {
 		return err
 	}

@@ -29,7 +29,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 )
 
 func main() {
@@ -87,14 +86,14 @@ func run(ctx context.Context, o options) error {
 		return errors.New("-cycles and -parallel must be at least 1, and -each not negative")
 	}
 	if o.seed == 0 {
-		o.seed = uint64(time.Now().UnixNano())
+		o.seed = uint64(seams.Clock.Now().UnixNano())
 	}
 	tell := os.Stdout
 	if o.json {
 		tell = os.Stderr
 	}
 	fmt.Fprintf(tell, "seed %d\n", o.seed)
-	began := time.Now()
+	began := seams.Clock.Now()
 	var f figures
 	var err error
 	switch o.program {
@@ -105,7 +104,7 @@ func run(ctx context.Context, o options) error {
 	default:
 		return fmt.Errorf("-program is %q: it must be \"ingest\" or \"all\"", o.program)
 	}
-	f.Program, f.Seed, f.Seconds = o.program, o.seed, time.Since(began).Seconds()
+	f.Program, f.Seed, f.Seconds = o.program, o.seed, since(began).Seconds()
 	if o.json {
 		err = errors.Join(err, json.NewEncoder(os.Stdout).Encode(f))
 	}

@@ -168,8 +168,8 @@ func (p *Pool[In, Out]) Resume(ctx context.Context, from object.Caller) error {
 
 // Drain takes no tasks any more (ErrDraining), until Resume, and returns when all
 // there were have ended. It ends a Pause. If ctx ends before, or the host shuts down
-// while tasks are pending or claimed (object.ErrShutdown), the pool goes on draining; a later
-// Drain waits again.
+// while tasks are pending or claimed (object.ErrShutdown), the pool goes on draining;
+// a later Drain waits again.
 func (p *Pool[In, Out]) Drain(ctx context.Context, from object.Caller) error {
 	if err := p.setMode(ctx, from, Draining); err != nil {
 		return err

@@ -1,0 +1,4 @@
+package main
+
+// suspectMutants are bugs of work that kills its process.
+var suspectMutants = []mutant{}

@@ -1,0 +1,4 @@
+package main
+
+// turnMutants are bugs of calls and turns.
+var turnMutants = []mutant{}

@@ -1,0 +1,4 @@
+package main
+
+// poolMutants are bugs of the worker pool.
+var poolMutants = []mutant{}

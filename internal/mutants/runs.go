@@ -1,0 +1,4 @@
+package main
+
+// runMutants are bugs of runs and their hooks.
+var runMutants = []mutant{}

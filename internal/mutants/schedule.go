@@ -1,0 +1,4 @@
+package main
+
+// scheduleMutants are bugs of schedules and retries.
+var scheduleMutants = []mutant{}

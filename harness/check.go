@@ -10,8 +10,10 @@ import (
 // Check runs a property over random crashes: how many there are, after how many
 // points each comes, what survives it, which faults strike and in which order
 // tasks run are drawn from rt, beside whatever the property draws for itself, and
-// all of it shrinks. How many schedules it runs is for rapid's flag -rapid.checks
-// to say; the default is 100.
+// all of it shrinks. The flag -rapid.checks says how many schedules it runs; the
+// default is 100. Each run of go test draws others, and a failure prints the flag
+// -rapid.seed that repeats it. For a test that does the same in each run, set that
+// flag, or the environment variable RAPID_SEED, to a number other than 0.
 func Check(t testing.TB, property func(s *Sim, rt *rapid.T), opts ...Option) {
 	t.Helper()
 	tr := newTrials(t, "check", opts)

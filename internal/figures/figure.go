@@ -36,6 +36,8 @@ var table = []figure{
 	{name: "pairs_pebble", step: "pairs", least: 12_000, soak: 100_000, about: "runs with two crashes, on Pebble"},
 	{name: "random_map", step: "random", least: 200_000, soak: 20_000_000, about: "random crash schedules, on the map"},
 	{name: "random_pebble", step: "random", least: 20_000, soak: 2_000_000, about: "random crash schedules, on Pebble"},
+	{name: "properties", step: "properties", least: 25, about: "tests that draw their inputs"},
+	{name: "property_inputs", step: "properties", least: 100_000, soak: 1_000_000, about: "inputs that they drew"},
 	{name: "fs_crash_points", step: "files", least: 6_000, soak: 600_000, about: "power cuts before an operation on a file"},
 	{name: "fs_errors", step: "files", least: 500, soak: 50_000, about: "failed operations on files, in process"},
 	{name: "fs_errors_child", step: "files", least: 60, soak: 6_000, about: "failed operations on files, in processes that may die"},

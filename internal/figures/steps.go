@@ -13,6 +13,7 @@ var steps = []step{
 	{"files", "cuts the power, fails operations and flips bits under the store", files},
 	{"scenarios", "crashes every story at every point, on both stores", scenarios},
 	{"pairs", "crashes every story twice", pairs},
+	{"properties", "runs every property test with a seed of this commit", properties},
 	{"race", "runs random schedules and real goroutines under the race detector", race},
 	{"synctest", "runs the real executor on virtual time, for years", synctest},
 	{"random", "crashes stories at random, as long as the budget lasts", random},

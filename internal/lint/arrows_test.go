@@ -60,6 +60,7 @@ var arrows = map[string]arrow{
 	"examples/*": {ours: everything, theirs: []string{progress, terminal, prometheus}},
 	// What the tests of several packages share.
 	"internal/crashes": {ours: []string{"harness"}, theirs: []string{rapid}},
+	"internal/seeds":   {theirs: []string{rapid}},
 	"internal/*":       {ours: everything, theirs: []string{pebble, sys}},
 }
 

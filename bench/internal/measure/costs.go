@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"maps"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -48,6 +49,15 @@ func (m Metered) PerOp(ops int64) Costs {
 		costs[name] = float64(now-m.at[name]) / float64(ops)
 	}
 	return costs
+}
+
+// Least is the smaller of each cost of two measurements; the first may be nil.
+func Least(a, b Costs) Costs {
+	least := maps.Clone(b)
+	for name, cost := range a {
+		least[name] = min(cost, least[name])
+	}
+	return least
 }
 
 // allocated is how many objects and bytes the process has ever allocated.

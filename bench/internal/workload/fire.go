@@ -3,9 +3,11 @@ package workload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // armed arms n alarms, the i-th of them due after(i) after a moment that lies yet
@@ -40,6 +42,50 @@ func (a *Alarms) Drain(ctx context.Context, n int) (time.Duration, measure.Quant
 	meters := measure.Start(a.Meters())
 	err = a.Wait(ctx, all)
 	return time.Since(due), a.Late(), meters.PerOp(int64(n)), err
+}
+
+// Flight is how many alarms the scheduler hands to a host at a time.
+const Flight = 128
+
+// DrainFlights fires n alarms in full flights, again and again for so many rounds,
+// and returns the least that each alarm cost in any round. The clock must be that
+// of the host, which must take n alarms at a time and hold that many in memory. All
+// of a round are set before the clock passes the moment at which they are due, so
+// the speed of the machine does not decide how many fly together. It does decide
+// how many goroutines serve them, and each new one allocates; hence the least.
+func (a *Alarms) DrainFlights(ctx context.Context, clock *Ahead, n, rounds int) (measure.Costs, error) {
+	if n%Flight != 0 {
+		return nil, fmt.Errorf("%d alarms do not fill flights of %d: use a multiple", n, Flight)
+	}
+	var least measure.Costs
+	for range rounds {
+		all, due := a.Expect(n), clock.Now().Add(time.Hour)
+		if err := a.Arm(ctx, n, func(int) time.Time { return due }); err != nil {
+			return nil, err
+		}
+		meters := measure.Start(a.Meters())
+		before := a.Store().Applied()
+		clock.Pass(time.Hour)
+		a.RecheckAlarms()
+		if err := a.applied(ctx, before+storage.Ticket(n+n/Flight)); err != nil {
+			return nil, err
+		}
+		least = measure.Least(least, meters.PerOp(int64(n)))
+		if err := a.Wait(ctx, all); err != nil {
+			return nil, err
+		}
+	}
+	return least, nil
+}
+
+// applied waits until a commit is durable, and allocates next to nothing meanwhile.
+func (a *Alarms) applied(ctx context.Context, t storage.Ticket) error {
+	for a.Store().Applied() < t {
+		if err := await(ctx, a, time.After(10*time.Millisecond)); err != nil {
+			return err
+		}
+	}
+	return a.Durable()
 }
 
 // Steady arms n alarms, so many of them due each second, and returns how late

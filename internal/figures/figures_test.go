@@ -39,7 +39,7 @@ func TestFloors(t *testing.T) {
 	}{
 		{"pairs_map", 59_999, "pairs_map is 59,999: 1 below its floor of 60,000; alone: go run ./internal/figures -only pairs"},
 		{"acked_lost", 1, "acked_lost is 1: must be 0; alone: go run ./internal/figures -only kill"},
-		{"mutants_found", 15, "mutants_found is 15: 2 are missing of mutants_total; alone: go run ./internal/figures -only mutants"},
+		{"mutants_found", leastMutants - 2, "mutants_found is " + number(leastMutants-2) + ": 2 are missing of mutants_total; alone: go run ./internal/figures -only mutants"},
 	} {
 		r := report{values: good()}
 		r.values[tt.name] = tt.value
@@ -52,6 +52,29 @@ func TestFloors(t *testing.T) {
 	}
 	if missed := (report{values: good(), soak: true}).missed(everything); len(missed) == 0 {
 		t.Error("a soak is content with the floors of a short run")
+	}
+}
+
+// Case HN3: a figure that no step has reported is a miss, also one that must be 0.
+func TestUnreportedFigureIsMissed(t *testing.T) {
+	for _, f := range table {
+		r := report{values: good()}
+		delete(r.values, f.name)
+		missed := r.missed(everything)
+		if len(missed) == 0 || !strings.Contains(strings.Join(missed, "\n"), f.name+" was not reported: step "+f.step) {
+			t.Errorf("without %s the run missed %q", f.name, missed)
+		}
+	}
+}
+
+// A table of mutants that has shrunk is seen, to the last one.
+func TestFloorOfMutants(t *testing.T) {
+	for n, ok := range map[float64]bool{leastMutants - 1: false, leastMutants: true} {
+		r := report{values: good()}
+		r.values["mutants_total"], r.values["mutants_found"] = n, n
+		if missed := r.missed(everything); (missed == nil) != ok {
+			t.Errorf("with %v mutants, all found, the run missed %q", n, missed)
+		}
 	}
 }
 

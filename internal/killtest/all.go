@@ -169,7 +169,7 @@ func (r *round) life() life {
 		if r.rand.IntN(3) > 0 { // else from the start
 			l.config.LimitAfter = between(1, 80*ms)
 		}
-		l.from, l.after = began, time.Second
+		l.from, l.after = opened, time.Second // if it does not fail at or before the open
 	case 4, 5, 6, 7:
 		l.from, l.after = began, between(0, r.opening)
 	}

@@ -36,6 +36,7 @@ type life struct {
 	config program.Config
 	from   moment
 	after  time.Duration // from then on, until it is told to end
+	within time.Duration // the most that it may take to come to from, and to end when told
 }
 
 // moment is one in a life, as its log tells.
@@ -85,6 +86,16 @@ func (c *clock) pass(m moment) {
 	}
 }
 
+// came says whether the log has come to a moment.
+func (c *clock) came(m moment) bool {
+	select {
+	case <-c.reached[m]:
+		return true
+	default:
+		return false
+	}
+}
+
 // kind is how a life ends.
 type kind int
 
@@ -110,11 +121,14 @@ type end struct {
 	stderr    string
 }
 
-// endTime is how long a life may take to end by itself.
+// endTime is how long a life may take to come to its moment, and to end by itself.
 const endTime = 30 * time.Second
 
 // live runs a life and gives each line of its log to read.
 func live(ctx context.Context, l life, read func(raw []byte, line judge.Line)) (end, error) {
+	if l.within == 0 {
+		l.within = endTime
+	}
 	cmd, err := command(l.config)
 	if err != nil {
 		return end{}, err
@@ -150,15 +164,17 @@ func live(ctx context.Context, l life, read func(raw []byte, line judge.Line)) (
 	e.stderr = stderr.String()
 	e.code = cmd.ProcessState.ExitCode()
 	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
-	e.signalled = how == "killed" && status.Signaled() && status.Signal() == syscall.SIGKILL
+	e.signalled = how == shot && status.Signaled() && status.Signal() == syscall.SIGKILL
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
 		return e, context.Cause(ctx)
 	case err != nil:
 		return e, err
-	case how == "hung":
-		return e, fmt.Errorf("the program did not end within %s of being told to\n%s", endTime, e.stderr)
+	case how == stuck:
+		return e, fmt.Errorf("the program did not come to %s within %s\n%s", l.from, l.within, e.stderr)
+	case how == hung:
+		return e, fmt.Errorf("the program did not end within %s of being told to\n%s", l.within, e.stderr)
 	case waited != nil && !errors.As(waited, &exit):
 		return e, waited
 	case status.Signaled() && !e.signalled:
@@ -185,9 +201,17 @@ func command(c program.Config) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// stop ends the process as its life is to end, or when ctx does, and says how:
-// "killed", "hung", or nothing. A process that hangs is made to print its
-// goroutines.
+// How stop ended a process: by -9; because it did not come to the moment of its
+// life; because it did not end when told to.
+const (
+	shot  = "killed"
+	stuck = "stuck"
+	hung  = "hung"
+)
+
+// stop ends the process as its life is to end, or when ctx does, and says how; it
+// says nothing of one that ended by itself. A process that is stuck or hangs is
+// made to print its goroutines.
 func stop(ctx context.Context, p *os.Process, l life, c *clock, over <-chan struct{}) string {
 	wait := func(event <-chan struct{}, d time.Duration) (done bool) {
 		rung := make(chan struct{})
@@ -205,10 +229,23 @@ func stop(ctx context.Context, p *os.Process, l life, c *clock, over <-chan stru
 	kill := func() string {
 		_ = p.Kill() // an error means that it has ended
 		<-over
-		return "killed"
+		return shot
+	}
+	dump := func(how string) string {
+		_ = p.Signal(syscall.SIGQUIT)
+		if !wait(nil, time.Second) {
+			kill()
+		}
+		return how
 	}
 	if l.kind != finished {
-		if wait(c.reached[l.from], endTime) || wait(nil, l.after) {
+		if wait(c.reached[l.from], l.within) {
+			return ""
+		}
+		if !c.came(l.from) && ctx.Err() == nil {
+			return dump(stuck)
+		}
+		if wait(nil, l.after) {
 			return ""
 		}
 		switch {
@@ -220,17 +257,14 @@ func stop(ctx context.Context, p *os.Process, l life, c *clock, over <-chan stru
 			return kill()
 		}
 	}
-	if wait(nil, endTime) {
+	switch {
+	case wait(nil, l.within):
 		return ""
+	case ctx.Err() != nil:
+		kill()
+		return hung
 	}
-	if ctx.Err() == nil {
-		_ = p.Signal(syscall.SIGQUIT)
-		if wait(nil, time.Second) {
-			return "hung"
-		}
-	}
-	kill()
-	return "hung"
+	return dump(hung)
 }
 
 // readLog reads the log to its end, and returns how many lines it has. A line that

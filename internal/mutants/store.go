@@ -12,4 +12,39 @@ var storeMutants = []mutant{
 		}},
 		Package: "storage", Test: "TestNumbersGoOnAfterABlock",
 	},
+	{
+		Name: "rows-of-the-runtime-count-at-the-commit", Promise: "S7", File: "object/commit.go",
+		Edits: []edit{{
+			Old: `	if err := a.beginCommit(); err != nil {
+		return err
+	}
+	began`,
+			New: `	if mutant("rows-of-the-runtime-count-at-the-commit") && t.batch.Len() > h.options.MaxBatchBytes {
+		return named(a.id, ErrBatchTooLarge)
+	}
+	if err := a.beginCommit(); err != nil {
+		return err
+	}
+	began`,
+		}},
+		Package: "object", Test: "TestWhatIsAcceptedCommits",
+	},
+	{
+		Name: "removal-of-many-bytes-key-by-key", Promise: "S7", File: "object/storage.go",
+		Edits: []edit{{
+			Old: `	if b.Len() > h.options.MaxBatchBytes { // the keys`,
+			New: `	if b.Len() > h.options.MaxBatchBytes && !mutant("removal-of-many-bytes-key-by-key") { // the keys`,
+		}},
+		Package: "object", Test: "TestRemovalOfManyBytesFits",
+	},
+	{
+		Name: "overhead-of-records-is-not-counted", Promise: "S7", File: "object/storage.go",
+		Edits: []edit{{
+			Old: `	case t.written()+addBytes+recordBytes > o.MaxBatchBytes:`,
+			New: `	case t.written()+addBytes > o.MaxBatchBytes && mutant("overhead-of-records-is-not-counted"):
+		return named(id, ErrBatchTooLarge)
+	case t.written()+addBytes+recordBytes > o.MaxBatchBytes && !mutant("overhead-of-records-is-not-counted"):`,
+		}},
+		Package: "object", Test: "TestBatchBoundIsNear",
+	},
 }

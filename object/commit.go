@@ -29,7 +29,7 @@ func (t *turn) commit(last bool) error {
 		return err
 	}
 	began := h.seams.Clock.Now()
-	ticket, err := h.store.Commit(t.batch)
+	ticket, err := h.store.CommitAt(t.batch, began)
 	if err != nil {
 		a.endCommit()
 		return h.storageError(a.id, err)

@@ -47,4 +47,25 @@ var storeMutants = []mutant{
 		}},
 		Package: "object", Test: "TestBatchBoundIsNear",
 	},
+	{
+		Name: "space-is-not-looked-at-by-time", Promise: "O17", File: "storage/space.go",
+		Edits: []edit{{
+			Old: `	s.sinceLook.Store(0)
+	s.lookedAt`,
+			New: `	if mutant("space-is-not-looked-at-by-time") && s.sinceLook.Load() < checkEveryBytes && !s.below.Load() {
+		return nil
+	}
+	s.sinceLook.Store(0)
+	s.lookedAt`,
+		}},
+		Package: "storage", Test: "TestSpaceIsLookedAtByTime",
+	},
+	{
+		Name: "full-disk-fails-the-close", Promise: "O17", File: "storage/pebble.go",
+		Edits: []edit{{
+			Old: `!(synced && isFull(failed)) {`,
+			New: `(mutant("full-disk-fails-the-close") || !(synced && isFull(failed))) {`,
+		}},
+		Package: "storage", Test: "TestCloseOnAFullDisk",
+	},
 }

@@ -1,7 +1,6 @@
 package object
 
 import (
-	"fmt"
 	"sync/atomic"
 
 	"github.com/holdfast-dev/holdfast/alarm"
@@ -26,14 +25,11 @@ func (t *turn) commit(last bool) error {
 	if err != nil {
 		return h.storageError(a.id, err)
 	}
-	if n := t.batch.Len(); n > h.options.MaxBatchBytes {
-		return fmt.Errorf("%s: %w: %d bytes, the limit is %d", a.id, ErrBatchTooLarge, n, h.options.MaxBatchBytes)
-	}
 	if err := a.beginCommit(); err != nil {
 		return err
 	}
 	began := h.seams.Clock.Now()
-	ticket, err := h.store.Commit(t.batch)
+	ticket, err := h.store.CommitAt(t.batch, began)
 	if err != nil {
 		a.endCommit()
 		return h.storageError(a.id, err)
@@ -111,11 +107,16 @@ func (t *turn) onlyAlarm() bool {
 // what was stored. The next life has another number. Unless the turn ends the
 // object whatever it holds, nothing is left of it but perhaps the alarm.
 func (t *turn) remove(b *storage.Batch, old *alarm.Row) error {
-	stored := t.act.object.Number != 0
+	stored, h := t.act.object.Number != 0, t.act.hosted.host
 	switch purge := t.writes.purge && !t.onlyAlarm(); {
 	case purge && (stored || t.writes.adds || t.writes.open == openSet):
-		if err := t.act.hosted.host.store.DropObject(b, *t.object, dueOf(old)); err != nil {
+		start := b.Savepoint()
+		if err := h.store.DropObject(b, *t.object, dueOf(old)); err != nil {
 			return err
+		}
+		if b.Len() > h.options.MaxBatchBytes { // the rows one by one are too many bytes
+			b.Rollback(start)
+			b.DropObject(*t.object, dueOf(old))
 		}
 	case stored:
 		b.DropEmpty(*t.object, dueOf(old))

@@ -40,13 +40,15 @@ func (s *State) Emit(ctx context.Context, kind string, payload any) error {
 	if err != nil {
 		return fmt.Errorf("%s: encode event %s: %w", s.act.id, kind, err)
 	}
-	if err := s.storage.check(t, len(data), "", data); err != nil {
-		return err
-	}
 	now := h.seams.Clock.Now()
 	row, err := json.Marshal(eventRow{now.UnixNano(), kind, data})
 	if err != nil {
 		return fmt.Errorf("%s: encode event %s: %w", s.act.id, kind, err)
+	}
+	// The row and its entry in the expiry index, each with the object's name.
+	const more = recordBytes + 2*24
+	if err := s.storage.check(t, len(row)+2*(len(s.act.id.Class)+len(s.act.id.Name))+more, "", data); err != nil {
+		return err
 	}
 	expires := alarm.Nanos(now.Add(h.options.EventRetention))
 	t.events().AddEvent(t.object.Shard, s.act.id, h.store.NextSeq(), expires, row)

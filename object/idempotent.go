@@ -52,7 +52,19 @@ func (a *activation) once(t *turn, r *Request) error {
 	if err != nil {
 		return fmt.Errorf("%s: encode the answer of %s: %w", a.id, op.methodName(), err)
 	}
+	if len(answer) > h.options.MaxValueBytes { // a smaller one is kept beside all that the turn wrote
+		if err := t.life.storage.check(t, markBytes(key, answer), "", nil); err != nil {
+			return err
+		}
+	}
 	return h.storageError(a.id, t.mark(key, answer, defaultTo(r.ttl, answerTTL)))
+}
+
+// markBytes is the most that a mark adds to a batch, without recordBytes: the mark
+// itself, the removal of the one before, and the entry in the expiry index.
+func markBytes(key string, value []byte) int {
+	const more = 2*recordBytes + 3*16
+	return 2*len(key) + len(value) + more
 }
 
 // waitForFirst lends the turn out until the call that runs under the same key has
@@ -124,7 +136,7 @@ func (s *State) mark(ctx context.Context, key string, value []byte, ttl time.Dur
 	if err != nil {
 		return err
 	}
-	if err := s.storage.check(t, len(key)+len(value), userMark+key, value); err != nil {
+	if err := s.storage.check(t, markBytes(userMark+key, value), userMark+key, value); err != nil {
 		return err
 	}
 	if isNew {
@@ -157,6 +169,9 @@ func (s *State) Unmark(ctx context.Context, key string) error {
 		return err
 	}
 	if removal != 0 {
+		if err := s.storage.check(t, len(userMark)+len(key)+8, "", nil); err != nil {
+			return err
+		}
 		t.write().DeleteMark(*t.object, removal, userMark+key)
 		t.recalls().marked.removal = 0
 		t.writes.removes = true

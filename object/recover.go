@@ -20,11 +20,12 @@ func (s *State) OpenExecution(ctx context.Context, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := s.storage.check(t, len(data), "", data); err != nil {
+	m := openMark{epoch: s.Epoch(), at: s.Now(), id: s.act.id, data: data}
+	mark := encodeOpenMark(m)
+	if err := s.storage.check(t, len(mark), "", data); err != nil {
 		return err
 	}
-	m := openMark{epoch: s.Epoch(), at: s.Now(), id: s.act.id, data: data}
-	t.write().SetOpen(*t.object, encodeOpenMark(m))
+	t.write().SetOpen(*t.object, mark)
 	t.writes.open = openSet
 	return nil
 }

@@ -129,6 +129,7 @@ func (s *Storage) PutBatch(ctx context.Context, entries []Entry) error {
 		if err := s.check(t, total, e.Key, values[i]); err != nil {
 			return err
 		}
+		total += recordBytes
 	}
 	for i, e := range entries {
 		t.put(e.Key, values[i])
@@ -144,24 +145,33 @@ func (s *Storage) encode(key string, v any) ([]byte, error) {
 	return value, nil
 }
 
+// recordBytes is the most that a record of a batch has beside the user's key and
+// value: its kind, the lengths of both, and what comes before the user's key.
+const recordBytes = 24
+
 // check returns why a key and value cannot be written by a turn that adds
-// addBytes in all (S7).
+// addBytes in all, without the recordBytes of the last record (S7). A write that
+// passes commits: the rows that the runtime adds at the commit do not count.
 func (s *Storage) check(t *turn, addBytes int, key string, value []byte) error {
 	o, id := &s.host().options, s.state.act.id
-	written := 0
-	if t.batch != nil {
-		written = t.batch.Len()
-	}
 	switch {
 	case len(key) > o.MaxKeyBytes:
 		return fmt.Errorf("%s: %w: %d bytes, the limit is %d", id, ErrKeyTooLarge, len(key), o.MaxKeyBytes)
 	case len(value) > o.MaxValueBytes:
 		// A copy of the key is given away, so that keys need no memory in the usual case.
 		return fmt.Errorf("%s: %w: key %q, %d bytes, the limit is %d", id, ErrValueTooLarge, strings.Clone(key), len(value), o.MaxValueBytes)
-	case written+addBytes > o.MaxBatchBytes:
+	case t.written()+addBytes+recordBytes > o.MaxBatchBytes:
 		return fmt.Errorf("%s: %w: more than %d bytes", id, ErrBatchTooLarge, o.MaxBatchBytes)
 	}
 	return nil
+}
+
+// written is the size of what the turn has written since its last commit.
+func (t *turn) written() int {
+	if t.batch == nil {
+		return 0
+	}
+	return t.batch.Len()
 }
 
 func (t *turn) put(key string, value []byte) {
@@ -233,8 +243,20 @@ func (s *Storage) clear(t *turn, lower, upper string) error {
 	if t.object.Number == 0 {
 		return nil
 	}
+	h, b := s.host(), t.write()
+	start := b.Savepoint()
+	if err := h.store.ClearData(b, *t.object, lower, upper); err != nil {
+		return h.storageError(t.act.id, err)
+	}
+	if b.Len() > h.options.MaxBatchBytes { // the keys one by one are too many bytes
+		b.Rollback(start)
+		if err := s.check(t, len(lower)+recordBytes+len(upper), "", nil); err != nil {
+			return err
+		}
+		b.DeleteDataRange(*t.object, lower, upper)
+	}
 	t.writes.removes = true
-	return s.host().storageError(t.act.id, s.host().store.ClearData(t.write(), *t.object, lower, upper))
+	return nil
 }
 
 // DeleteAll removes all keys and the alarm. An alarm set after it in the same

@@ -51,7 +51,7 @@ func FuzzDecodeEpoch(f *testing.F) {
 
 func TestDecodeEpoch(t *testing.T) {
 	got, err := decodeEpoch([]byte{1, 0, 9, 2, 20})
-	want := Previous{Epoch: 9, Crashes: 2, OpenedAt: time.Unix(0, 10)}
+	want := Previous{through: 9, Epoch: 9, Crashes: 2, OpenedAt: time.Unix(0, 10)}
 	if err != nil || got != want {
 		t.Errorf("got %v, %v; want %v", got, err, want)
 	}

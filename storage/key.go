@@ -55,7 +55,7 @@ func ValidateClass(class string) error {
 }
 
 // A Number stands for an object in its keys. Each life of an object has a fresh
-// one: the epoch that made it in the upper half, a counter in the lower.
+// one: an epoch in the upper half, a counter in the lower (numbers.go).
 type Number uint64
 
 // The layout of keys. Every key begins with its shard, two bytes big-endian, and

@@ -251,7 +251,8 @@ func (e *pebbleEngine) Usage(lower, upper []byte) (sizeBytes uint64, err error) 
 	return sizeBytes, wrapPebble("estimate size", err)
 }
 
-// Close flushes before it closes, so that the next open replays no log. After
+// Close flushes before it closes, so that the next open replays no log. On a full
+// disk it leaves that to the next open, because all is durable in the log. After
 // the end there is nothing to flush, and Close only ends Pebble's goroutines. A
 // Pebble that panicked may hold its locks for ever: it is left to the end of the
 // process. While iterators are open the database stays open behind them, and the
@@ -261,7 +262,9 @@ func (e *pebbleEngine) Close() (err error) {
 		return e.log.failed()
 	}
 	defer e.log.recoverFatal(&err)
-	if e.log.failed() == nil {
+	synced := e.Sync() == nil
+	if synced {
+		e.log.closing.Store(true)
 		if err := e.db.Flush(); err != nil {
 			e.log.end.fail(wrapPebble("flush", err))
 		}
@@ -269,7 +272,7 @@ func (e *pebbleEngine) Close() (err error) {
 	if e.iterators.Add(closing) == closing {
 		err = e.closeDB()
 	}
-	if failed := e.log.failed(); failed != nil {
+	if failed := e.log.failed(); failed != nil && !(synced && isFull(failed)) {
 		return failed
 	}
 	return err

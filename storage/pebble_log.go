@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -18,6 +19,7 @@ type pebbleLog struct {
 	log         *slog.Logger
 	end         ending
 	panicked    atomic.Bool   // Pebble stopped in the middle of its work
+	closing     atomic.Bool   // all is durable in the log, and Close flushes it
 	failedTries atomic.Uint64 // background work that failed since any succeeded
 }
 
@@ -105,12 +107,26 @@ func (l *pebbleLog) recoverFatal(err *error) {
 // wait for it.
 const backgroundTries = 16
 
-// background counts failed flushes and compactions.
+// background counts failed flushes and compactions, and logs the first of a row of
+// failures. While the engine closes, a full disk ends it at once: nothing is lost,
+// and more tries would fail too.
 func (l *pebbleLog) background(err error) {
-	l.Errorf("background: %v", err)
-	if l.failedTries.Add(1) >= backgroundTries {
+	tries := l.failedTries.Add(1)
+	full := l.closing.Load() && isFull(err)
+	switch {
+	case full && l.log != nil && tries == 1:
+		l.log.Warn("disk is full: the store closes without tidying up, and the next open reads its log", "error", err.Error())
+	case tries == 1:
+		l.Errorf("background: %v", err)
+	}
+	if full || tries >= backgroundTries {
 		l.end.fail(wrapPebble("work in the background", err))
 	}
+}
+
+// isFull reports whether err is that of a disk, or of a quota, without space.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 func (l *pebbleLog) flushed(info pebble.FlushInfo) { l.worked(info.Err) }

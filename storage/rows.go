@@ -32,11 +32,6 @@ func (s *Store) Find(id ID) (Object, error) {
 	return o, nil
 }
 
-// NewNumber returns a number that no life of an object has had.
-func (s *Store) NewNumber() Number {
-	return Number(s.epoch<<32 | uint64(s.numbers.Add(1)))
-}
-
 // For says whose changes b holds, for the probe points of its commit.
 func (b *Batch) For(id ID) { b.id = id }
 

@@ -3,30 +3,40 @@ package storage
 import (
 	"fmt"
 	"sync/atomic"
+	"time"
 )
 
-// checkEveryBytes is how much may be committed between two looks at free space.
-// It is far below the default floor, so that the floor is seen before it is
-// passed by much.
-const checkEveryBytes = 4 << 20
+// checkEveryBytes and checkEvery are how much may be committed, and how long commits
+// may go on, between two looks at free space. The bytes are far below the default
+// floor, so that the store's own commits do not pass it by much. The time is for
+// what others write to the same disk.
+const (
+	checkEveryBytes = 4 << 20
+	checkEvery      = 100 * time.Millisecond
+)
 
 // space watches the free space under a store.
 type space struct {
 	floor     uint64
 	free      func() (uint64, error) // nil: not watched
 	sinceLook atomic.Int64
+	lookedAt  atomic.Int64 // when it looked last, in nanoseconds since 1970
 	below     atomic.Bool
 }
 
-// admit refuses a commit of n bytes while free space is below the floor.
-func (s *space) admit(n int) error {
+// admit refuses a commit of n bytes at the given time while free space is below the
+// floor.
+func (s *space) admit(n int, at time.Time) error {
 	if s.free == nil {
 		return nil
 	}
-	if s.sinceLook.Add(int64(n)) < checkEveryBytes && !s.below.Load() {
+	now := at.UnixNano()
+	age := time.Duration(now - s.lookedAt.Load()) // less than zero: the clock was put back
+	if s.sinceLook.Add(int64(n)) < checkEveryBytes && !s.below.Load() && age >= 0 && age < checkEvery {
 		return nil
 	}
 	s.sinceLook.Store(0)
+	s.lookedAt.Store(now)
 	free, err := s.free()
 	if err != nil {
 		return nil // a file system that can no longer tell is no longer watched

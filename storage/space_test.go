@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -37,9 +38,13 @@ func TestNoSpaceRefusesUntilSpaceReturns(t *testing.T) {
 	disk := newDisk(100 << 20)
 	o := memOptions(disk)
 	o.MinFreeBytes = 50 << 20
+	o.Seams.Clock = &manualClock{now: time.Unix(1000, 0)} // it is not looked at by time
 	s := open(t, o)
 	defer checkAndClose(t, s)
 
+	if _, err := s.Commit(metaBatch("fill", 1)); err != nil {
+		t.Fatal(err)
+	}
 	disk.freeBytes.Store(49 << 20)
 	accepted := 0
 	for s.space.sinceLook.Load() < checkEveryBytes-(1<<20) { // the floor is not looked at each time

@@ -26,8 +26,13 @@ type Store struct {
 	epoch    uint64
 	openedAt time.Time
 	previous Previous
-	numbers  atomic.Uint32 // counts the object numbers given out in this epoch
+	crashes  uint64        // what the next opening reads if this one ends without Close
+	numbers  atomic.Uint64 // the last object number given out
 	seqs     atomic.Uint64 // the last sequence number given out
+	through  atomic.Uint64 // the last epoch whose numbers are this opening's
+
+	// reserving is held while through is raised. Nothing waits while it is held.
+	reserving sync.Mutex
 
 	pipeline pipeline
 
@@ -54,6 +59,8 @@ type Previous struct {
 	// CrashedEpoch is the newest opening, up to and with it, that did not end in
 	// order. Zero: none.
 	CrashedEpoch uint64
+
+	through uint64 // the last epoch whose numbers it may have used
 }
 
 func newStore(o Options, engine Engine, shards int, lock *pebble.Lock) (*Store, error) {
@@ -99,39 +106,58 @@ func (s *Store) beginEpoch() error {
 			return s.fail(err)
 		}
 	}
-	s.epoch = s.previous.Epoch + 1
-	s.seqs.Store(s.epoch << 32)
-	crashes := uint64(0)
+	s.epoch = s.previous.through + 1
+	s.seqs.Store(s.epoch << blockBits)
+	s.numbers.Store(s.epoch << blockBits)
+	s.through.Store(s.epoch)
+	s.crashes = 1
 	if !s.previous.Clean && s.previous.Epoch > 0 {
-		crashes, s.previous.CrashedEpoch = s.previous.Crashes, s.previous.Epoch
+		s.crashes, s.previous.CrashedEpoch = s.previous.Crashes+1, s.previous.Epoch
 	}
 	s.openedAt = s.seams.Clock.Now()
-	return s.writeEpoch(false, crashes+1)
+	return s.writeEpoch(false, s.crashes)
 }
 
-// writeEpoch stores the state of this opening. crashes is what the next opening
-// will read if this one ends without Close.
+// writeEpoch makes the state of this opening durable. crashes is what the next
+// opening will read if this one ends without Close.
 func (s *Store) writeEpoch(clean bool, crashes uint64) error {
-	v := []byte{1, 0}
-	if clean {
-		v[1], crashes = 1, 0
-	}
-	v = binary.AppendUvarint(v, s.epoch)
-	v = binary.AppendUvarint(v, crashes)
-	v = binary.AppendVarint(v, s.openedAt.UnixNano())
-	v = binary.AppendUvarint(v, s.previous.CrashedEpoch)
-	var b Batch
-	b.Set(metaKey("epoch"), v)
-	t, err := s.apply(&b)
+	t, err := s.apply(s.epochRow(clean, crashes, s.through.Load()))
 	if err != nil {
 		return err
 	}
 	return s.WaitDurable(t)
 }
 
+// Versions of the epoch row. The second has one field more, through, and is only
+// written when an opening has used numbers of later epochs: a program that does
+// not know the field must not open the store then.
+const (
+	epochRowVersion     = 1
+	epochRowWithThrough = 2
+)
+
+// epochRow is a batch with the row that tells of this opening.
+func (s *Store) epochRow(clean bool, crashes, through uint64) *Batch {
+	v := []byte{epochRowVersion, 0}
+	if clean {
+		v[1] = 1
+	}
+	v = binary.AppendUvarint(v, s.epoch)
+	v = binary.AppendUvarint(v, crashes)
+	v = binary.AppendVarint(v, s.openedAt.UnixNano())
+	v = binary.AppendUvarint(v, s.previous.CrashedEpoch)
+	if through > s.epoch {
+		v[0] = epochRowWithThrough
+		v = binary.AppendUvarint(v, through)
+	}
+	b := new(Batch)
+	b.Set(metaKey("epoch"), v)
+	return b
+}
+
 func decodeEpoch(v []byte) (p Previous, err error) {
 	bad := fmt.Errorf("%w: epoch row %x", ErrCorrupt, v)
-	if len(v) < 2 || v[0] != 1 {
+	if len(v) < 2 || v[0] != epochRowVersion && v[0] != epochRowWithThrough {
 		return p, bad
 	}
 	p.Clean = v[1] == 1
@@ -150,12 +176,20 @@ func decodeEpoch(v []byte) (p Previous, err error) {
 		return p, bad
 	}
 	p.OpenedAt = time.Unix(0, at)
-	p.CrashedEpoch, _ = binary.Uvarint(rest[n:]) // zero if it is missing
+	rest = rest[n:]
+	p.CrashedEpoch, n = binary.Uvarint(rest) // zero if it is missing
+	p.through = p.Epoch
+	if v[0] == epochRowWithThrough {
+		if p.through, _ = binary.Uvarint(rest[max(n, 0):]); p.through <= p.Epoch {
+			return p, bad
+		}
+	}
 	return p, nil
 }
 
-// Epoch is the number of this opening of the store: one more than the last, and
-// durable before Open returned.
+// Epoch is the number of this opening of the store, and durable before Open
+// returned. It is one more than the last, or more if that one made 4 billion
+// object numbers or sequence numbers.
 func (s *Store) Epoch() uint64 { return s.epoch }
 
 // OpenedAt is when this opening of the store began.
@@ -166,10 +200,6 @@ func (s *Store) Previous() Previous { return s.previous }
 
 // Shards is the number of shards of the store, which never changes.
 func (s *Store) Shards() int { return s.shards }
-
-// NextSeq returns a number greater than all that it has returned, also in
-// earlier epochs. Up to 4 billion in an epoch are in order between epochs.
-func (s *Store) NextSeq() uint64 { return s.seqs.Add(1) }
 
 // Err returns the error that ended the store, or nil while it lives.
 func (s *Store) Err() error {
@@ -213,13 +243,19 @@ func (s *Store) exit() { s.using.RUnlock() }
 // the store lives on. After any other error the store is dead, and the commit
 // may or may not have survived.
 func (s *Store) Commit(b *Batch) (Ticket, error) {
+	return s.CommitAt(b, s.seams.Clock.Now())
+}
+
+// CommitAt is Commit for a caller that has just read the store's clock: the time
+// decides whether to look at the free space.
+func (s *Store) CommitAt(b *Batch, now time.Time) (Ticket, error) {
 	if err := s.Err(); err != nil {
 		return 0, err
 	}
 	if b.Empty() {
 		return s.Applied(), nil
 	}
-	if err := s.space.admit(b.Len()); err != nil {
+	if err := s.space.admit(b.Len(), now); err != nil {
 		return 0, err
 	}
 	return s.apply(b)

@@ -16,7 +16,7 @@ import (
 // once given, is never given to another promise and never left out.
 var contract = map[string]int{
 	"O": 17,
-	"S": 9,
+	"S": 10,
 	"A": 10,
 	"J": 12,
 	"C": 4,
@@ -44,7 +44,7 @@ var crashRows = map[string]int{
 	"PL": 0,
 	"SC": 0,
 	"JB": 0,
-	"ST": 0,
+	"ST": 4,
 	"HN": 3,
 }
 

@@ -23,4 +23,26 @@ var scheduleMutants = []mutant{
 		}},
 		Package: "alarm", Test: "TestRetryIsExact",
 	},
+	{
+		Name: "skipped-times-are-left-out", Promise: "C2", File: "jobs/cron.go",
+		Edits: []edit{{
+			Old: `		s.look(max(shown, change+before.offset), change+now.offset, before.offset)
+`,
+			New: `		if !mutant("skipped-times-are-left-out") {
+			s.look(max(shown, change+before.offset), change+now.offset, before.offset)
+		}
+`,
+		}},
+		Package: "jobs", Test: "TestCronOfEachZone/America/Havana",
+	},
+	{
+		Name: "repeated-times-happen-twice", Promise: "C2", File: "jobs/cron.go",
+		Edits: []edit{{
+			Old: `		if !c.table.eachHour() {
+`,
+			New: `		if !c.table.eachHour() && !mutant("repeated-times-happen-twice") {
+`,
+		}},
+		Package: "jobs", Test: "TestCronOfARepeatedHour",
+	},
 }

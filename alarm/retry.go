@@ -3,7 +3,11 @@ package alarm
 import (
 	"fmt"
 	"math"
+	"math/big"
+	"math/bits"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/seam"
 )
 
 // Retry says how long a failed alarm waits before its next attempt. The zero
@@ -12,8 +16,9 @@ import (
 type Retry struct {
 	// Base is the wait after the first failure. Zero means 2 s.
 	Base time.Duration
-	// Factor multiplies each wait to give the next. Zero means 2; 1 keeps the
-	// wait constant.
+	// Factor multiplies each wait to give the next: the n-th wait is Base times
+	// Factor^(n-1), rounded down to a nanosecond. A whole factor gives exact
+	// waits. Zero means 2; 1 keeps the wait constant.
 	Factor float64
 	// Cap is the longest wait before jitter. Zero means 64 s, or Base if that
 	// is longer.
@@ -55,18 +60,39 @@ func (r Retry) Next(attempt int, rnd uint64) (delay time.Duration, ok bool) {
 		return 0, false
 	}
 	wait := r.wait(max(attempt, 1))
-	part := float64(rnd>>11) / (1 << 53) // in [0, 1)
-	return wait + time.Duration(float64(wait)*r.Jitter*part), true
+	jitter, _ := bits.Mul64(rnd, uint64(seam.Share(wait, r.Jitter))+1) // from 0 to the share
+	return wait + time.Duration(jitter), true
 }
+
+// precision is how many bits of a wait are counted with before it is rounded: more
+// than a Duration times a float64 has.
+const precision = 128
 
 // wait is the wait after the attempt-th failure without jitter.
 func (r Retry) wait(attempt int) time.Duration {
-	grown := float64(r.Base) * math.Pow(r.Factor, float64(attempt-1))
-	if grown >= float64(r.Cap) {
+	grown := power(r.Factor, attempt-1)
+	grown.Mul(grown, number().SetInt64(int64(r.Base)))
+	if grown.Cmp(number().SetInt64(int64(r.Cap))) >= 0 {
 		return r.Cap
 	}
-	return max(time.Duration(grown), r.Base)
+	ns, _ := grown.Int64()
+	return time.Duration(ns)
 }
+
+// power returns factor^n, rounded down to precision bits. It takes as many steps as
+// n has bits.
+func power(factor float64, n int) *big.Float {
+	grown, square := number().SetInt64(1), number().SetFloat64(factor)
+	for ; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			grown.Mul(grown, square)
+		}
+		square.Mul(square, square)
+	}
+	return grown
+}
+
+func number() *big.Float { return new(big.Float).SetPrec(precision).SetMode(big.ToZero) }
 
 func (r Retry) withDefaults() Retry {
 	if r.Base == 0 {

@@ -21,7 +21,8 @@ const longestGapYears = 40
 // cronTable is a parsed expression in its time zone.
 type cronTable struct {
 	spec  string
-	table *cron.SpecSchedule
+	table fields
+	zone  *time.Location
 }
 
 // Cron runs at the times that expr names in the time zone, such as
@@ -29,65 +30,87 @@ type cronTable struct {
 // first, or five, which then means second 0; L, W and # and names such as
 // @daily may be used. An empty zone means UTC.
 //
-// A time that a zone skips in spring happens as much later as the gap is long,
-// and one that it repeats in autumn happens once, unless the hour is *.
+// A time that a zone skips in spring happens as much later as the gap is long:
+// where clocks go from 2:00 to 3:00, 2:15 and 2:45 happen at 3:15 and 3:45. Two
+// times that thereby fall together happen once. A time that a zone repeats in autumn
+// happens once, the first time, unless the hour is *: then it happens each time.
 func Cron(expr, zone string) Schedule {
 	table, err := parseCron(expr, zone)
 	if err != nil {
 		err = fmt.Errorf("%w: schedule: cron %q in %q: %w", ErrInvalid, expr, zone, err)
 	}
-	return Schedule{kind: byCron, cron: cronTable{strings.TrimSpace(expr + " " + zone), table}, err: err}
+	table.spec = strings.TrimSpace(expr + " " + zone)
+	return Schedule{kind: byCron, cron: table, err: err}
 }
 
-func parseCron(expr, zone string) (*cron.SpecSchedule, error) {
+func parseCron(expr, zone string) (cronTable, error) {
 	loc, err := time.LoadLocation(zone)
 	if err != nil {
-		return nil, err
+		return cronTable{}, err
 	}
 	if strings.Contains(expr, "TZ=") {
-		return nil, fmt.Errorf("the zone is an argument of its own")
+		return cronTable{}, fmt.Errorf("the zone is an argument of its own")
 	}
 	parser, err := cron.TryNewParser(cronSyntax)
 	if err != nil {
-		return nil, err
+		return cronTable{}, err
 	}
-	parsed, err := parser.WithMaxSearchYears(longestGapYears).Parse(expr)
+	parsed, err := parser.Parse(expr)
 	if err != nil {
-		return nil, err
+		return cronTable{}, err
 	}
 	table, ok := parsed.(*cron.SpecSchedule)
 	if !ok {
-		return nil, fmt.Errorf("a period is not a time table; use Every or Rate")
+		return cronTable{}, fmt.Errorf("a period is not a time table; use Every or Rate")
 	}
-	table.Location = loc
-	if table.Next(time.Unix(0, 0)).IsZero() {
-		return nil, fmt.Errorf("no day matches")
+	c := cronTable{table: fields{table}, zone: loc}
+	if c.next(time.Unix(0, 0)).IsZero() {
+		return cronTable{}, fmt.Errorf("no day matches")
 	}
-	return table, nil
+	return c, nil
 }
 
-// next returns the first occurrence after t, in UTC, or zero.
+// widestShift is more seconds than any zone moves its clocks by. The widest shift is
+// that of a zone which crosses the date line.
+const widestShift = 48 * 60 * 60
+
+// next returns the first occurrence after t, in UTC, or zero. It looks at each span
+// between two changes of the clock: at the civil times that the clock shows in it,
+// and at those that the change before it skips, which happen by the offset of before.
 func (c cronTable) next(t time.Time) time.Time {
-	at := c.table.Next(t)
-	for !at.IsZero() && c.table.Hour&anyHour == 0 && repeated(at.In(c.table.Location)) {
-		at = c.table.Next(at)
+	after := t.Unix() + 1
+	s := search{c.table, after, t.AddDate(longestGapYears+1, 0, 0).Unix(), forever}
+	before := spanAt(c.zone, after-widestShift)
+	shown := before.to + before.offset // the latest civil time so far
+	s.look(-forever, shown, before.offset)
+	for before.to < min(s.found, s.last) {
+		change, now := before.to, spanAt(c.zone, before.to)
+		s.look(max(shown, change+before.offset), change+now.offset, before.offset)
+		begin := change + now.offset
+		if !c.table.eachHour() {
+			begin = max(begin, shown)
+		}
+		s.look(begin, now.to+now.offset, now.offset)
+		before, shown = now, max(shown, now.to+now.offset)
 	}
-	if at.IsZero() || !at.After(t) {
+	if s.found == forever {
 		return time.Time{}
 	}
-	return at.UTC()
+	return time.Unix(s.found, 0).UTC()
 }
 
-// anyHour is the bit that the parser sets for an hour of *.
-const anyHour = 1 << 63
+// search is for the first occurrence. All but the table are in Unix time.
+type search struct {
+	table fields
+	after int64 // no occurrence is before it
+	last  int64 // nor after it
+	found int64 // the first so far; forever if there is none
+}
 
-// repeated reports whether the clocks of at's zone, set back not long ago, have shown
-// its time before.
-func repeated(at time.Time) bool {
-	const longest = 3 * time.Hour // more than any zone sets them back
-	_, was := at.Add(-longest).Zone()
-	_, is := at.Zone()
-	back := time.Duration(was-is) * time.Second
-	_, before := at.Add(-back).Zone()
-	return back > 0 && before == was
+// look searches the civil times [from, to) at an offset.
+func (s *search) look(from, to, offset int64) {
+	from, to = max(from, s.after+offset), min(to, min(s.found, s.last)+offset)
+	if civil, ok := s.table.next(from, to); ok {
+		s.found = civil - offset
+	}
 }

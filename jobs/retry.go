@@ -117,12 +117,14 @@ func (b Backoff) Validate() error {
 	return nil
 }
 
-// Delay returns the wait after the n-th failure of a run, n from 1.
+// Delay returns the wait after the n-th failure of a run, n from 1. Without jitter
+// it is exact to the nanosecond; jitter is at most its share, rounded down. A wait
+// that no Duration can hold is the longest Duration.
 func (b Backoff) Delay(n int, src rand.Source) time.Duration {
 	d := b.plain(max(n, 1))
 	if b.jitter > 0 && d > 0 {
-		more := min(uint64(float64(d)*b.jitter), uint64(math.MaxInt64-d))
-		d += time.Duration(seam.Uint64n(src, more+1))
+		more := min(seam.Share(d, b.jitter), math.MaxInt64-d)
+		d += time.Duration(seam.Uint64n(src, uint64(more)+1))
 	}
 	return max(d, 0)
 }
@@ -144,10 +146,14 @@ func (b Backoff) plain(n int) time.Duration {
 	}
 }
 
+// doubled returns base · 2^times, at most limit.
 func doubled(base, limit time.Duration, times int) time.Duration {
-	d := float64(base) * math.Pow(2, float64(times))
-	if d >= float64(limit) {
+	const widest = 62 // bits of the longest Duration
+	if base == 0 {
+		return 0
+	}
+	if times > widest || base > limit>>times {
 		return limit
 	}
-	return time.Duration(d)
+	return base << times
 }

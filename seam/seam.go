@@ -12,6 +12,8 @@ package seam
 
 import (
 	"context"
+	"math"
+	"math/bits"
 	"math/rand/v2"
 	"time"
 )
@@ -166,4 +168,21 @@ func Uint64n(src rand.Source, n uint64) uint64 {
 		return 0
 	}
 	return src.Uint64() % n
+}
+
+// Share returns d · share, rounded down to a nanosecond. It is exact for each d,
+// which a product of floats is not beyond 2^53 ns. d must not be negative, and share
+// must be from 0 to 1.
+func Share(d time.Duration, share float64) time.Duration {
+	const digits = 53 // of a float64
+	part, exponent := math.Frexp(share)
+	high, low := bits.Mul64(uint64(d), uint64(part*(1<<digits)))
+	switch shift := digits - exponent; {
+	case shift >= 128:
+		return 0
+	case shift >= 64:
+		return time.Duration(high >> (shift - 64))
+	default:
+		return time.Duration(high<<(64-shift) | low>>shift)
+	}
 }

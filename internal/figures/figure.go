@@ -56,6 +56,7 @@ var table = []figure{
 	{name: "mutants_found", step: "mutants", bound: all, of: "mutants_total", about: "of these found, each within 2 s"},
 	{name: "race_schedules", step: "race", least: 5_000, soak: 500_000, about: "random schedules under the race detector"},
 	{name: "simulated_years", step: "synctest", least: 10, about: "time that passed in all simulations"},
+	{name: "cron_zone_years", step: "synctest", least: 9_000, about: "years of time zones in which a cron table was compared with a clock"},
 	{name: "sometimes_total", step: "scenarios", least: 1, about: "states that a story must reach at least once"},
 	{name: "sometimes_reached", step: "scenarios", bound: all, of: "sometimes_total", about: "of these reached"},
 }

@@ -96,11 +96,18 @@ func histories(ctx context.Context, s *suite) error {
 	return err
 }
 
-// synctest runs hosts on the real executor and virtual time.
+// synctest runs hosts on the real executor and virtual time, and cron tables in each
+// time zone.
 func synctest(ctx context.Context, s *suite) error {
-	_, out, err := s.test(ctx, testRun{
-		step: "synctest", dir: "internal/bubbles", run: ".", args: []string{"-days=30", "-years=10"},
-	})
-	s.count(out)
-	return err
+	for _, r := range []testRun{
+		{step: "synctest", dir: "internal/bubbles", run: ".", args: []string{"-days=30", "-years=10"}},
+		{step: "synctest", dir: "jobs", run: "^TestCronOfEachZone$", args: []string{"-zones.all", "-zones.years=30"}},
+	} {
+		_, out, err := s.test(ctx, r)
+		s.count(out)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

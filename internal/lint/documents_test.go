@@ -42,7 +42,7 @@ var crashRows = map[string]int{
 	"OB": 0,
 	"SU": 0,
 	"PL": 0,
-	"SC": 0,
+	"SC": 2,
 	"JB": 0,
 	"ST": 4,
 	"HN": 3,

@@ -64,7 +64,7 @@ func BenchmarkP12(b *testing.B) {
 			b.Fatal(err)
 		}
 		closeAfter(b, p.Close)
-		tasks(b, func() error { return p.Run(context.Background(), b.N, nil) })
+		counted(b, func() error { return p.Run(context.Background(), b.N, nil) })
 	})
 	b.Run("reference", func(b *testing.B) {
 		db, err := raw.Open(b.TempDir(), measure.NewDisk())
@@ -72,17 +72,8 @@ func BenchmarkP12(b *testing.B) {
 			b.Fatal(err)
 		}
 		closeAfter(b, db.Close)
-		tasks(b, func() error { return workload.RawPool{DB: db}.Run(context.Background(), b.N) })
+		counted(b, func() error { return workload.RawPool{DB: db}.Run(context.Background(), b.N) })
 	})
-}
-
-func tasks(b *testing.B, run func() error) {
-	b.ReportAllocs()
-	b.ResetTimer()
-	if err := run(); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ops/s")
 }
 
 // BenchmarkP14 is adding events with ids to debounce objects, durably.
@@ -110,11 +101,7 @@ func BenchmarkP15(b *testing.B) {
 			b.Fatal(err)
 		}
 		closeAfter(b, r.Close)
-		b.ReportAllocs()
-		b.ResetTimer()
-		if err := r.Times(context.Background(), b.N); err != nil {
-			b.Fatal(err)
-		}
+		counted(b, func() error { return r.Times(context.Background(), b.N) })
 	})
 	b.Run("reference", func(b *testing.B) {
 		each(b, 1, openTurns(b, 1).Commit)

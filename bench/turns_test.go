@@ -45,12 +45,33 @@ func closeAfter(b *testing.B, close func() error) {
 // each calls op b.N times from the given number of callers.
 func each(b *testing.B, callers int, op func(i int) error) {
 	b.Helper()
+	counted(b, func() error { return measure.Each(context.Background(), callers, b.N, op) })
+}
+
+// counted runs b.N operations and reports their rate and their processor time.
+func counted(b *testing.B, run func() error) {
+	b.Helper()
 	b.ReportAllocs()
 	b.ResetTimer()
-	if err := measure.Each(context.Background(), callers, b.N, op); err != nil {
+	before := measure.Processor()
+	if err := run(); err != nil {
 		b.Fatal(err)
 	}
+	b.ReportMetric(float64(measure.Processor()-before)/float64(b.N), "cpu-ns/op")
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ops/s")
+}
+
+// alone calls op b.N times from this goroutine.
+func alone(b *testing.B, op func(i int) error) {
+	b.Helper()
+	counted(b, func() error {
+		for i := range b.N {
+			if err := op(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // BenchmarkP1 is a call that reads memory of a live object.
@@ -61,20 +82,40 @@ func BenchmarkP1(b *testing.B) {
 			if err := c.Wake(context.Background()); err != nil {
 				b.Fatal(err)
 			}
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				if err := c.Read(i); err != nil {
-					b.Fatal(err)
-				}
-			}
+			alone(b, c.Read)
 		})
 		b.Run(fmt.Sprintf("objects=%d/reference", objects), func(b *testing.B) {
 			boxes := raw.NewMailboxes(objects)
-			for i := 0; b.Loop(); i++ {
+			alone(b, func(i int) error {
 				boxes.Read(i)
-			}
+				return nil
+			})
 		})
 	}
+}
+
+// BenchmarkP2 is a call that reads one key.
+func BenchmarkP2(b *testing.B) {
+	const objects = 1000
+	b.Run("holdfast", func(b *testing.B) {
+		c := openCounters(b, objects)
+		if err := c.Fill(context.Background(), time.Time{}); err != nil {
+			b.Fatal(err)
+		}
+		alone(b, c.Load)
+	})
+	b.Run("reference", func(b *testing.B) {
+		turns := openTurns(b, objects)
+		for i := range objects {
+			if err := turns.Commit(i); err != nil {
+				b.Fatal(err)
+			}
+		}
+		alone(b, func(i int) error {
+			_, err := turns.Get(i)
+			return err
+		})
+	})
 }
 
 // BenchmarkP3 and BenchmarkP4 are durable increments of one object and of 1,000.
@@ -91,6 +132,34 @@ func increments(b *testing.B, objects int) {
 			each(b, callers, openTurns(b, objects).Increment)
 		})
 	}
+}
+
+// BenchmarkP17 is the activation of an object whose rows are in the cache.
+func BenchmarkP17(b *testing.B) {
+	const objects = 20_000
+	b.Run("holdfast", func(b *testing.B) {
+		i, err := workload.OpenIdle(b.TempDir(), objects, 64, time.Hour)
+		if err != nil {
+			b.Fatal(err)
+		}
+		closeAfter(b, i.Close)
+		if err := i.Create(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+		alone(b, i.Poke)
+	})
+	b.Run("reference", func(b *testing.B) {
+		db, err := raw.Open(b.TempDir(), measure.NewDisk())
+		if err != nil {
+			b.Fatal(err)
+		}
+		closeAfter(b, db.Close)
+		r, err := workload.NewRawIdle(db, objects)
+		if err != nil {
+			b.Fatal(err)
+		}
+		alone(b, r.Read)
+	})
 }
 
 // BenchmarkP6 is alarms that are set on 1,000 objects.

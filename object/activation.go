@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/puzpuzpuz/xsync/v4"
-
 	"github.com/holdfast-dev/holdfast/alarm"
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -71,9 +69,9 @@ func (c *hosted) find(name string) (*activation, error) {
 		return nil, fmt.Errorf("%w: %w", ErrBadName, err)
 	}
 	made := false
-	a, _ := c.live.LoadOrCompute(name, func() (*activation, bool) {
+	a, _ := c.live.LoadOrCompute(name, func() *activation {
 		made = true
-		return &activation{hosted: c, id: id}, false
+		return &activation{hosted: c, id: id}
 	})
 	if made {
 		c.host.lru.add(a)
@@ -84,11 +82,8 @@ func (c *hosted) find(name string) (*activation, error) {
 // drop takes an activation out of memory. It is gone already.
 func (c *hosted) drop(a *activation) {
 	raise(&c.host.departed, a.last.Load())
-	c.live.Compute(a.id.Name, func(old *activation, loaded bool) (*activation, xsync.ComputeOp) {
-		if loaded && old == a {
-			return nil, xsync.DeleteOp
-		}
-		return old, xsync.CancelOp
+	c.live.Compute(a.id.Name, func(old *activation, loaded bool) (_ *activation, remove bool) {
+		return old, !loaded || old == a
 	})
 	c.host.lru.remove(a)
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/puzpuzpuz/xsync/v4"
+	"github.com/puzpuzpuz/xsync/v3"
 
 	"github.com/holdfast-dev/holdfast/alarm"
 	"github.com/holdfast-dev/holdfast/seam"
@@ -53,7 +53,7 @@ type hosted struct {
 	*class
 	host    *Host
 	options ClassOptions
-	live    *xsync.Map[string, *activation]
+	live    *xsync.MapOf[string, *activation]
 	failing failing
 	counts  classCounts
 }
@@ -102,7 +102,7 @@ func (h *Host) register(defs []Definition) error {
 		default:
 			h.hosted[c.name] = &hosted{
 				class: c, host: h, options: c.options.withDefaults(&h.options),
-				live: xsync.NewMap[string, *activation](),
+				live: xsync.NewMapOf[string, *activation](),
 			}
 			h.names = append(h.names, c.name)
 		}

@@ -22,7 +22,7 @@ const (
 	progress   = "github.com/schollz/progressbar/v3"
 	sys        = "golang.org/x/sys"
 	terminal   = "golang.org/x/term"
-	xsync      = "github.com/puzpuzpuz/xsync/v4"
+	xsync      = "github.com/puzpuzpuz/xsync/v3"
 	xxhash     = "github.com/cespare/xxhash/v2"
 	rapid      = "pgregory.net/rapid"
 	porcupine  = "github.com/anishathalye/porcupine"

@@ -8,8 +8,12 @@ import (
 )
 
 // Costs are what one operation cost, by name: "allocs", "bytes", "commits",
-// "syncs", "log bytes".
+// "syncs", "log bytes", ProcessorNanos.
 type Costs map[string]float64
+
+// ProcessorNanos is the cost in processor time, in nanoseconds: that of the whole
+// process, so the loop, the garbage collector and the flushes of the store are in it.
+const ProcessorNanos = "processor ns"
 
 // A Meter reads a running count, such as the syncs of a file system.
 type Meter func() uint64
@@ -23,7 +27,7 @@ type Metered struct {
 	at     map[string]uint64
 }
 
-// Start reads the meters and the allocations of the process.
+// Start reads the meters, and the allocations and the processor time of the process.
 func Start(meters Meters) Metered {
 	m := Metered{meters: meters}
 	m.at = m.read()
@@ -31,7 +35,8 @@ func Start(meters Meters) Metered {
 }
 
 func (m Metered) read() map[string]uint64 {
-	at := make(map[string]uint64, len(m.meters)+2)
+	at := make(map[string]uint64, len(m.meters)+3)
+	at[ProcessorNanos] = uint64(Processor())
 	for name, f := range m.meters {
 		at[name] = f()
 	}

@@ -3,15 +3,15 @@ package raw
 import (
 	"sync"
 
-	"github.com/puzpuzpuz/xsync/v4"
+	"github.com/puzpuzpuz/xsync/v3"
 )
 
 // Mailboxes are in-memory objects whose calls wait in a locked queue that the
 // first caller serves: the least that a turn without storage can be.
 type Mailboxes struct {
 	boxes []box
-	names *xsync.Map[string, *box] // nil: they are found by number only
-	pool  sync.Pool                // of *message
+	names *xsync.MapOf[string, *box] // nil: they are found by number only
+	pool  sync.Pool                  // of *message
 }
 
 type message struct {
@@ -37,7 +37,7 @@ func NewMailboxes(objects int) *Mailboxes {
 // NewNamedMailboxes makes an object for each name, each with memory of its own.
 func NewNamedMailboxes(names []string) *Mailboxes {
 	m := NewMailboxes(0)
-	m.names = xsync.NewMap[string, *box](xsync.WithPresize(len(names)))
+	m.names = xsync.NewMapOf[string, *box](xsync.WithPresize(len(names)))
 	for _, name := range names {
 		m.names.Store(name, &box{})
 	}

@@ -100,8 +100,8 @@ func p8(s Size) []*Case {
 					late, costs, err := a.Steady(ctx, n, perSecond)
 					return Sample{late.P99 / 1e3, &late, costs}, err
 				}, func(ctx context.Context) (Sample, error) {
-					late, err := (&workload.RawAlarms{DB: db}).Steady(ctx, n, perSecond)
-					return Sample{late.P99 / 1e3, &late, nil}, err
+					late, costs, err := (&workload.RawAlarms{DB: db}).Steady(ctx, n, perSecond)
+					return Sample{late.P99 / 1e3, &late, costs}, err
 				}, nil
 		}),
 	}}

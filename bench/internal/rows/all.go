@@ -12,7 +12,7 @@ var table = []struct {
 	cases func(Size) []*Case
 }{
 	{"P1", each(p1, p1Floor)}, {"P2", p2}, {"P3", p3}, {"P4", p4}, {"P5", p5}, {"P6", each(p6, p6Floor)}, {"P7", p7}, {"P8", p8}, {"P9", p9}, {"P10", p10},
-	{"P11", p11}, {"P12", p12}, {"P13", p13}, {"P14", each(p14, p14Floor, p14Least)}, {"P15", p15}, {"P16", p16}, {"P17", p17}, {"P18", p18}, {"P19", p19},
+	{"P11", p11}, {"P12", p12}, {"P13", p13}, {"P14", each(p14, p14Floor, p14Least)}, {"P15", each(p15, p15Floor)}, {"P16", p16}, {"P17", p17}, {"P18", p18}, {"P19", p19},
 }
 
 // each is the cases of all parts, in their order.

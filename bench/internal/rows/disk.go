@@ -46,6 +46,7 @@ type onDisk struct {
 
 	done            bool
 	stored, written float64 // bytes of an object
+	costs           measure.Costs
 }
 
 func perObject(ours, reference *onDisk, value func(*onDisk) float64) func(context.Context, *Env) (*Pair, error) {
@@ -53,7 +54,7 @@ func perObject(ours, reference *onDisk, value func(*onDisk) float64) func(contex
 		side := func(d *onDisk) Side {
 			return func(ctx context.Context) (Sample, error) {
 				err := d.measure(ctx, e)
-				return Sample{Value: value(d)}, err
+				return Sample{Value: value(d), Costs: d.costs}, err
 			}
 		}
 		return side(ours), side(reference), nil
@@ -70,9 +71,10 @@ func (d *onDisk) measure(ctx context.Context, e *Env) (err error) {
 	if err != nil {
 		return err
 	}
-	disk := measure.NewDisk()
+	disk, meters := measure.NewDisk(), measure.Start(nil)
 	stored, err := d.store(ctx, dir, disk, d.objects, time.Now().Add(24*time.Hour))
 	d.stored, d.written = float64(stored)/float64(d.objects), float64(disk.Written())/float64(d.objects)
+	d.costs = meters.PerOp(int64(d.objects))
 	d.done = err == nil
 	return err
 }

@@ -143,6 +143,46 @@ func p14Least(s Size) (cases []*Case) {
 	return cases
 }
 
+// p15Floor is P15 beside the same rows in the bare turn loop: a run ends and the
+// next one begins in one commit.
+func p15Floor(Size) []*Case {
+	return []*Case{{
+		ID: "P15", What: "continuous job, beside the same rows", Unit: "µs",
+		Against: "the bare turn loop with as many rows and bytes, p50",
+		Targets: []Target{times(2, 60, "≤ 2 × reference + 60 µs")},
+		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+			ours, err = c.runs(ctx, e)
+			if err != nil {
+				return nil, nil, err
+			}
+			turns, disk, err := c.turns(e, 1)
+			if err != nil {
+				return nil, nil, err
+			}
+			return ours, median(e.For, disk.Meters(), func(i int) error { return turns.Rows(i, runRows) }), nil
+		}),
+	}}
+}
+
+// runRows are those of the end of a run and of the begin of the next: each has the
+// job's metadata, an event and its expiry; then the state, the row of the begun
+// execution, the alarm with its entry of the index, and the mark of an open execution.
+func runRows(b *storage.Batch, o storage.Object, n uint64) {
+	from, to := int64(n-1), int64(n)
+	b.SetData(o, "s", filler[:2])
+	for i, size := range [...]int{301, 469} {
+		b.SetData(o, "m", filler[:size])
+		seq := 2*n + uint64(i)
+		b.SetData(o, fmt.Sprintf("e/%08x", seq), filler[:85])
+		b.SetData(o, fmt.Sprintf("expiry/%012x", seq), nil)
+	}
+	b.SetData(o, "x/0000000100000001", filler[:72])
+	b.SetData(o, "o", filler[:28])
+	b.MoveAlarm(o, &from, &to, filler[:12], filler[:12])
+}
+
+var filler = make([]byte, 512)
+
 // eventRows are an event with the count of its generation, and the mark of its id,
 // which any design must store.
 func eventRows(b *storage.Batch, o storage.Object, n uint64) {

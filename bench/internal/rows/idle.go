@@ -59,9 +59,11 @@ func idleBytes(ctx context.Context, i *workload.Idle, n int) (Sample, error) {
 		return Sample{}, err
 	}
 	before, goroutines := measure.HeapBytes(), runtime.NumGoroutine()
+	meters := measure.Start(nil)
 	if err := i.Wake(ctx); err != nil {
 		return Sample{}, err
 	}
+	costs := meters.PerOp(int64(n))
 	live := measure.HeapBytes()
 	more := runtime.NumGoroutine() - goroutines
 	if i.Live() < float64(n) {
@@ -71,9 +73,8 @@ func idleBytes(ctx context.Context, i *workload.Idle, n int) (Sample, error) {
 		return Sample{}, err
 	}
 	left := measure.HeapBytes() - before
-	return Sample{Value: (live - before) / float64(n), Costs: measure.Costs{
-		"goroutines": float64(max(more, 0)), "bytes left when evicted": left / float64(n),
-	}}, nil
+	costs["goroutines"], costs["bytes left when evicted"] = float64(max(more, 0)), left/float64(n)
+	return Sample{Value: (live - before) / float64(n), Costs: costs}, nil
 }
 
 // p17 is the activation of an object that is not in memory while its rows are in

@@ -4,38 +4,44 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// p19 is what eviction, inspection and scrubbing cost the load beside them.
+// p19 is what eviction, inspection and scrubbing cost the load beside them. The
+// processor time of the reference is that of the load alone, and of as much beside
+// work alone as ran beside ours.
 func p19(s Size) (cases []*Case) {
 	const load = 64
 	cold := pick(s, 500, 20_000, 20_000)
-	beside := []struct {
+	others := []struct {
 		what string
-		f    func(ctx context.Context, h *workload.Counters) error
+		f    func(ctx context.Context, h *workload.Counters, done *atomic.Int64) error
 	}{
-		{"2,000 evictions/s", func(ctx context.Context, h *workload.Counters) error {
-			return paced(ctx, 2000, func(i int) error { return h.Read(hot + i%cold) })
+		{"2,000 evictions/s", func(ctx context.Context, h *workload.Counters, done *atomic.Int64) error {
+			return paced(ctx, 2000, done, func(i int) error { return h.Read(hot + i%cold) })
 		}},
-		{"1,000 inspections/s, a list of 100 objects for each 100th", func(ctx context.Context, h *workload.Counters) error {
-			return paced(ctx, 1000, func(i int) error { return inspect(ctx, h, i) })
+		{"1,000 inspections/s, a list of 100 objects for each 100th", func(ctx context.Context, h *workload.Counters, done *atomic.Int64) error {
+			return paced(ctx, 1000, done, func(i int) error { return inspect(ctx, h, i) })
 		}},
-		{"scrubbing", func(ctx context.Context, h *workload.Counters) error {
+		{"scrubbing", func(ctx context.Context, h *workload.Counters, done *atomic.Int64) error {
 			for ctx.Err() == nil {
-				if _, err := recovery.Scrub(ctx, h.Host.Host, recovery.ScrubOptions{}); err != nil {
+				seen, err := recovery.Scrub(ctx, h.Host.Host, recovery.ScrubOptions{})
+				done.Add(int64(seen.Objects))
+				if err != nil {
 					return err
 				}
 			}
 			return context.Cause(ctx)
 		}},
 	}
-	for _, b := range beside {
+	for _, b := range others {
 		cases = append(cases, &Case{
 			ID: "P19", What: "durable increments beside " + b.what, Unit: "/s", Against: "the same load alone",
 			Targets: []Target{ratio(0.9)},
@@ -48,19 +54,54 @@ func p19(s Size) (cases []*Case) {
 					return nil, nil, err
 				}
 				loaded := h.With(hot)
-				alone := rate(load, e.For, h.Meters(), loaded.Increment)
-				return func(ctx context.Context) (Sample, error) {
-					stop := beginBeside(ctx, func(ctx context.Context) error { return b.f(ctx, h) })
-					sample, err := alone(ctx)
-					if failed := stop(); err == nil {
-						err = failed
-					}
-					return sample, err
-				}, alone, nil
+				l := &beside{
+					alone: rate(load, e.For, h.Meters(), loaded.Increment), d: e.For,
+					other: func(ctx context.Context, done *atomic.Int64) error { return b.f(ctx, h, done) },
+				}
+				return l.together, l.apart, nil
 			}),
 		})
 	}
 	return cases
+}
+
+// beside is a load, and other work that runs beside it or not.
+type beside struct {
+	alone Side // the load
+	other func(ctx context.Context, done *atomic.Int64) error
+	d     time.Duration // of a round
+	share float64       // how much other work ran for each operation of the load
+}
+
+// together measures the load with the other work beside it.
+func (l *beside) together(ctx context.Context) (Sample, error) {
+	var done atomic.Int64
+	stop := beginBeside(ctx, func(ctx context.Context) error { return l.other(ctx, &done) })
+	sample, err := l.alone(ctx)
+	err = errors.Join(err, stop())
+	if err == nil {
+		l.share = float64(done.Load()) / float64(max(sample.Lat.Count, 1))
+	}
+	return sample, err
+}
+
+// apart measures the load alone. To its processor time it adds that of the other
+// work alone, as much of it as ran beside the load.
+func (l *beside) apart(ctx context.Context) (Sample, error) {
+	sample, err := l.alone(ctx)
+	if err != nil {
+		return sample, err
+	}
+	var done atomic.Int64
+	meters := measure.Start(nil)
+	stop := beginBeside(ctx, func(ctx context.Context) error { return l.other(ctx, &done) })
+	select {
+	case <-time.After(l.d):
+	case <-ctx.Done():
+	}
+	err = stop()
+	sample.Costs[measure.ProcessorNanos] += l.share * meters.PerOp(max(done.Load(), 1))[measure.ProcessorNanos]
+	return sample, err
 }
 
 // beginBeside runs f until the function that it returns is called, which returns
@@ -80,8 +121,9 @@ func beginBeside(ctx context.Context, f func(ctx context.Context) error) (stop f
 	}
 }
 
-// paced calls f at a rate until ctx ends. What it cannot keep up with is left out.
-func paced(ctx context.Context, perSecond int, f func(i int) error) error {
+// paced calls f at a rate until ctx ends, and counts the calls. Those that it cannot
+// keep up with are left out.
+func paced(ctx context.Context, perSecond int, done *atomic.Int64, f func(i int) error) error {
 	const ticksPerSecond = 100
 	tick := time.NewTicker(time.Second / ticksPerSecond)
 	defer tick.Stop()
@@ -96,6 +138,7 @@ func paced(ctx context.Context, perSecond int, f func(i int) error) error {
 				return err
 			}
 			i++
+			done.Add(1)
 		}
 	}
 }

@@ -26,6 +26,11 @@ type Result struct {
 	Noisy     bool            `json:"noisy,omitempty"`
 	Rounds    int             `json:"rounds"`
 
+	// Processor time of an operation in nanoseconds; zero: not told.
+	Processor          float64 `json:"processorNanos,omitempty"`
+	ReferenceProcessor float64 `json:"referenceProcessorNanos,omitempty"`
+	ProcessorRatio     float64 `json:"processorRatio,omitempty"` // ours / reference
+
 	Latency          *measure.Quantiles `json:"latencyMicros,omitempty"`
 	ReferenceLatency *measure.Quantiles `json:"referenceLatencyMicros,omitempty"`
 	Costs            measure.Costs      `json:"costs,omitempty"`
@@ -46,6 +51,7 @@ func (c *Case) result(ours, reference []Sample) *Result {
 		}
 		r.Noisy = f.Spread > noisy
 	}
+	r.processor()
 	texts := make([]string, len(c.Targets))
 	for i, t := range c.Targets {
 		texts[i] = t.Text
@@ -53,6 +59,16 @@ func (c *Case) result(ours, reference []Sample) *Result {
 	r.Target = strings.Join(texts, ", ")
 	r.judge(c.Targets)
 	return r
+}
+
+// processor moves the processor time from the costs to where it is compared.
+func (r *Result) processor() {
+	r.Processor, r.ReferenceProcessor = r.Costs[measure.ProcessorNanos], r.ReferenceCosts[measure.ProcessorNanos]
+	delete(r.Costs, measure.ProcessorNanos)
+	delete(r.ReferenceCosts, measure.ProcessorNanos)
+	if r.ReferenceProcessor > 0 {
+		r.ProcessorRatio = r.Processor / r.ReferenceProcessor
+	}
 }
 
 // sum is the median of values, quantiles and costs.

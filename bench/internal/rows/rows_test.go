@@ -2,9 +2,12 @@ package rows
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +40,9 @@ func TestEachRowWorks(t *testing.T) {
 			heap := c.Unit == "MiB"
 			if !heap && r.Ours.Median <= 0 || c.Against != "" && (r.Reference == nil || !heap && r.Reference.Median <= 0) {
 				t.Errorf("nothing was measured: %+v", r)
+			}
+			if measure.Processor() > 0 && (r.Processor <= 0 || c.Against != "" && (r.ReferenceProcessor <= 0 || r.ProcessorRatio <= 0)) {
+				t.Errorf("no processor time was measured: ours %v, reference %v", r.Processor, r.ReferenceProcessor)
 			}
 			if len(c.Targets) == 0 {
 				t.Error("the row has no target")
@@ -98,6 +104,60 @@ func TestVerdict(t *testing.T) {
 		if r.Verdict != c.want || len(r.Misses) != c.misses {
 			t.Errorf("%s: %s, misses %q", c.name, r.Verdict, r.Misses)
 		}
+	}
+}
+
+// TestProcessorTime is the median of the rounds of each side, their ratio, and no
+// longer one of the costs.
+func TestProcessorTime(t *testing.T) {
+	at := func(nanos ...float64) (samples []Sample) {
+		for _, v := range nanos {
+			samples = append(samples, Sample{Value: 1, Costs: measure.Costs{measure.ProcessorNanos: v, "syncs": 1}})
+		}
+		return samples
+	}
+	r := (&Case{ID: "P3"}).result(at(900, 1500, 1200), at(800, 600, 1000))
+	if r.Processor != 1200 || r.ReferenceProcessor != 800 || r.ProcessorRatio != 1.5 || len(r.Costs) != 1 || len(r.ReferenceCosts) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if r := (&Case{}).result(at(900), nil); r.Processor != 900 || r.ProcessorRatio != 0 {
+		t.Errorf("without a reference: %+v", r)
+	}
+	var table, text bytes.Buffer
+	if err := errors.Join(WriteTable(&table, []*Result{r}), measure.WriteJSON(&text, []*Result{r})); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"processor: ours", "1.200 µs", "0.800 µs", "1.50"} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, table.String())
+		}
+	}
+	for _, want := range []string{`"processorNanos": 1200`, `"referenceProcessorNanos": 800`, `"processorRatio": 1.5`} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the JSON lacks %s", want)
+		}
+	}
+}
+
+// TestBeside prices work beside a load by as much of it as ran.
+func TestBeside(t *testing.T) {
+	l := &beside{
+		d: time.Millisecond,
+		alone: func(context.Context) (Sample, error) {
+			return Sample{Value: 1, Lat: &measure.Quantiles{Count: 10}, Costs: measure.Costs{measure.ProcessorNanos: 5}}, nil
+		},
+		other: func(ctx context.Context, done *atomic.Int64) error {
+			done.Add(20)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		},
+	}
+	if s, err := l.together(t.Context()); err != nil || s.Costs[measure.ProcessorNanos] != 5 || l.share > 2 {
+		t.Errorf("together: %+v, %v, share %v", s, err, l.share)
+	}
+	l.share = 2
+	if s, err := l.apart(t.Context()); err != nil || measure.Processor() > 0 && s.Costs[measure.ProcessorNanos] <= 5 {
+		t.Errorf("apart: %+v, %v", s, err)
 	}
 }
 

@@ -47,17 +47,23 @@ func (e *Env) stored(ctx context.Context, n int) (string, error) {
 	})
 }
 
-// openStored opens a host on a copy of such a store.
-func openStored(ctx context.Context, e *Env, c *closers, n int) (*workload.Alarms, error) {
+// cloneStored copies such a store.
+func cloneStored(ctx context.Context, e *Env, c *closers, n int) (string, error) {
 	from, err := e.stored(ctx, n)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	dir, err := c.dir(e)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	if err := workload.Clone(from, dir); err != nil {
+	return dir, workload.Clone(from, dir)
+}
+
+// openStored opens a host on a copy of such a store.
+func openStored(ctx context.Context, e *Env, c *closers, n int) (*workload.Alarms, error) {
+	dir, err := cloneStored(ctx, e, c, n)
+	if err != nil {
 		return nil, err
 	}
 	a, err := workload.OpenAlarms(dir, object.Options{})
@@ -99,16 +105,23 @@ func heldHeap(e *Env, n int) Side {
 	return func(ctx context.Context) (_ Sample, err error) {
 		c := &closers{}
 		defer func() { err = errors.Join(err, c.close()) }()
-		before := measure.HeapBytes()
-		a, err := openStored(ctx, e, c, n)
+		dir, err := cloneStored(ctx, e, c, n)
 		if err != nil {
 			return Sample{}, err
 		}
+		before, meters := measure.HeapBytes(), measure.Start(nil)
+		a, err := workload.OpenAlarms(dir, object.Options{})
+		if err != nil {
+			return Sample{}, err
+		}
+		c.add(a.Close)
 		held, err := a.Settled(ctx)
 		if err != nil {
 			return Sample{}, err
 		}
+		costs := meters.PerOp(1)
+		costs["alarms held"] = held
 		const mebi = 1 << 20
-		return Sample{(measure.HeapBytes() - before) / mebi, nil, measure.Costs{"alarms held": held}}, nil
+		return Sample{(measure.HeapBytes() - before) / mebi, nil, costs}, nil
 	}
 }

@@ -16,10 +16,10 @@ import (
 // median operation of each cost, then what to be careful with.
 func WriteTable(w io.Writer, results []*Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "row\twhat\tsize\tours\treference\tratio\ttarget\tverdict\tspread")
+	fmt.Fprintln(t, "row\twhat\tsize\tours\treference\tratio\tprocessor: ours\treference\tratio\ttarget\tverdict\tspread")
 	for _, r := range results {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.What, dash(r.Size),
-			value(r.Ours, r.Unit), r.reference(), r.ratio(), dash(r.Target), r.Verdict, r.spread())
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.What, dash(r.Size),
+			value(r.Ours, r.Unit), r.reference(), r.ratio(), micros(r.Processor), micros(r.ReferenceProcessor), quotient(r.ProcessorRatio), dash(r.Target), r.Verdict, r.spread())
 	}
 	fmt.Fprintln(t)
 	fmt.Fprintln(t, "row\twhich\tours: p50 / p99 / p99.9 µs\treference\tours: per operation\treference: per operation")
@@ -87,6 +87,21 @@ func (r *Result) ratio() string {
 		return "–"
 	}
 	return fmt.Sprintf("%.2f", r.Ratio)
+}
+
+// micros is a processor time in microseconds.
+func micros(nanos float64) string {
+	if nanos == 0 {
+		return "–"
+	}
+	return measure.Number(nanos/1e3) + " µs"
+}
+
+func quotient(ratio float64) string {
+	if ratio == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", ratio)
 }
 
 // spread is that of our rounds and of the reference's.

@@ -29,13 +29,15 @@ func openExecutions(dir string, n int) error {
 }
 
 // Recovered opens the host on a store that died with n executions open, and
-// returns how long after the call Open returned, and all of them had started again.
-func Recovered(ctx context.Context, dir string, n int) (open, all time.Duration, err error) {
+// returns how long after the call Open returned, and all of them had started again,
+// and what each of them cost.
+func Recovered(ctx context.Context, dir string, n int) (open, all time.Duration, costs measure.Costs, err error) {
+	meters := measure.Start(nil)
 	again := newCountdown(n)
 	start := time.Now()
 	h, err := OpenHost(dir, object.Options{}, works(again.one))
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, nil, err
 	}
 	open = time.Since(start)
 	select {
@@ -44,10 +46,11 @@ func Recovered(ctx context.Context, dir string, n int) (open, all time.Duration,
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
+	costs = meters.PerOp(int64(n))
 	short, cancel := context.WithCancel(context.Background())
 	cancel() // the works wait for that
 	_ = h.Shutdown(short)
-	return open, all, err
+	return open, all, costs, err
 }
 
 // countdown closes done at the n-th call of one.

@@ -91,12 +91,12 @@ func (r *Runs) run(_ context.Context, run *continuous.Run[int]) error {
 	return nil
 }
 
-// Loop lets the job run for about d and measures from the begin of each run to
+// Loop lets the job run for about d, and twice at least, and measures from the begin of each run to
 // the begin of the next: one end batch and one begin batch.
 func (r *Runs) Loop(ctx context.Context, d time.Duration) (measure.Run, error) {
 	start := time.Now()
 	end := start.Add(d)
-	err := r.while(ctx, func(int64) bool { return time.Now().Before(end) })
+	err := r.while(ctx, func(ops int64) bool { return ops == 0 || time.Now().Before(end) })
 	return measure.Run{Ops: r.ops, Elapsed: time.Since(start), Lat: r.lat.Quantiles()}, err
 }
 

@@ -46,11 +46,13 @@ func (r *RawAlarms) Fill(n int) error {
 }
 
 // Steady removes the rows of n alarms, so many of them due each second, each in a
-// batch of its own when it is due, and returns how late the batches were applied.
-func (r *RawAlarms) Steady(ctx context.Context, n int, perSecond float64) (measure.Quantiles, error) {
+// batch of its own when it is due, and returns how late the batches were applied and
+// what each cost.
+func (r *RawAlarms) Steady(ctx context.Context, n int, perSecond float64) (measure.Quantiles, measure.Costs, error) {
 	if err := r.Fill(n); err != nil {
-		return measure.Quantiles{}, err
+		return measure.Quantiles{}, nil, err
 	}
+	meters := measure.Start(nil)
 	p, late, start := raw.NewPipeline(r.DB, 1024), measure.NewLatencies(), time.Now()
 	var b storage.Batch
 	for i := 0; i < n && ctx.Err() == nil; i++ {
@@ -61,11 +63,12 @@ func (r *RawAlarms) Steady(ctx context.Context, n int, perSecond float64) (measu
 		b.Reset()
 		b.DropEmpty(r.object(i), &r.due)
 		if err := p.Apply(&b); err != nil {
-			return measure.Quantiles{}, join(err, p.Wait)
+			return measure.Quantiles{}, nil, join(err, p.Wait)
 		}
 		late.Record(time.Since(due))
 	}
-	return late.Quantiles(), p.Wait()
+	err := p.Wait()
+	return late.Quantiles(), meters.PerOp(int64(n)), err
 }
 
 // Drain reads the index in order and removes the rows of each alarm in a batch of

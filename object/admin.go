@@ -213,7 +213,14 @@ func (h *Host) bare(ctx context.Context, c *hosted, id storage.ID, op bare) erro
 		return named(id, err)
 	}
 	defer h.life.leave()
-	return h.outside(ctx, c, &Request{id: id, op: op, exempt: true})
+	r := &Request{id: id, op: op, exempt: true}
+	t, a := h.turnBehind(ctx)
+	w, err := h.link(t, a, r)
+	if err != nil {
+		return err
+	}
+	defer h.unlink(w)
+	return h.outside(ctx, c, r)
 }
 
 // Parked lists the classes of which the store holds objects and which are not

@@ -193,6 +193,9 @@ func (t *turn) block(ctx context.Context, limit time.Duration, fn func(context.C
 	a, life := t.act, t.life
 	inner, cancel := t.deadline(ctx, limit)
 	timer := a.hosted.host.seams.Clock.AfterFunc(limit, func() {
+		if t.phase.Load() == phaseOver { // fn runs on a goroutine that has outlived the turn
+			return
+		}
 		err := fmt.Errorf("%s: %w: %w: limit %v", a.id, ErrConstructor, ErrTimeout, limit)
 		a.end(err, func(rs []*Request) { a.hosted.host.refuse(err, rs...) })
 	})

@@ -17,7 +17,7 @@ var (
 	ErrUnknownMethod = errors.New("object: class has no such method")
 	ErrBadName       = errors.New("object: bad name")
 	ErrOverloaded    = errors.New("object: mailbox is full")
-	ErrDeadlock      = errors.New("object: call would close a circle of waiting turns")
+	ErrDeadlock      = errors.New("deadlock")
 	ErrConstructor   = errors.New("object: constructor failed")
 	ErrShutdown      = errors.New("object: host is shut down")
 

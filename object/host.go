@@ -161,13 +161,22 @@ func (h *Host) Invoke(ctx context.Context, r *Request) error {
 		return fmt.Errorf("%s: object: a Caller passed on a request twice; make another call", r.id)
 	}
 	r.sent = true
-	if t := turnOf(ctx); t != nil && t.holds() && t.act.hosted.host == h {
-		return t.callFrom(ctx, c, r)
+	t, a := h.turnBehind(ctx)
+	if t != nil && t.holds() {
+		return h.callFrom(ctx, t, a, c, r)
 	}
 	if err := h.life.enterCall(r.exempt); err != nil {
 		return named(r.id, err)
 	}
 	defer h.life.leaveCall(r.exempt)
+	if t == nil {
+		return h.outside(ctx, c, r)
+	}
+	w, err := h.link(t, a, r)
+	if err != nil {
+		return err
+	}
+	defer h.unlink(w)
 	return h.outside(ctx, c, r)
 }
 

@@ -115,7 +115,7 @@ func (e *ending) forget() {
 func (s *State) turn(ctx context.Context) (*turn, error) {
 	t := turnOf(ctx)
 	switch {
-	case t == nil || t.life != s || t.ended || !t.owns:
+	case t == nil || t.life != s || !t.holds():
 		if s.err() != nil {
 			return nil, named(s.act.id, ErrReset)
 		}

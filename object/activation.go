@@ -35,6 +35,8 @@ type activation struct {
 
 	head   *Request
 	hosted *hosted // never changes
+	turns  uint32  // grows with each turn that gets the object; guarded by mu
+	what   *string // what the present turn runs, see Request.what; guarded by mu
 
 	// owned
 	life     *State
@@ -143,7 +145,7 @@ func (handOver) run(context.Context, *activation) error { return nil }
 // resume gets the turn back for a task that has lent it out. It reports whether
 // the task owns the turn; if not, the object has left memory meanwhile. A turn
 // whose activation was reset gets it back too: its end touches what others share.
-func (a *activation) resume() bool {
+func (a *activation) resume(what *string) bool {
 	h := handOver{wake: make(chan struct{}, 1)}
 	a.mu.Lock()
 	switch {
@@ -151,16 +153,25 @@ func (a *activation) resume() bool {
 		a.mu.Unlock()
 		return false
 	case !a.running:
-		a.running = true
+		a.begin(what)
 		a.mu.Unlock()
 		return true
 	}
-	a.pushFront(&Request{id: a.id, op: h})
+	a.pushFront(&Request{id: a.id, op: h, what: what})
 	a.mu.Unlock()
 	_ = a.hosted.host.seams.Executor.Wait(context.Background(), h.wake)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return !a.gone
+}
+
+// begin notes that a turn gets the object. The caller holds mu.
+func (a *activation) begin(what *string) {
+	a.running, a.what = true, what
+	a.turns++
+	if w := &a.hosted.host.held; !w.awake.Load() {
+		w.wake(a)
+	}
 }
 
 // beginCommit keeps the end of the activation out while a commit is applied. It

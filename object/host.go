@@ -34,6 +34,7 @@ type Host struct {
 	expiry    expiry
 	recalls   recallBudget
 	watch     watchers
+	held      holdWatch
 	lazy      lazySync
 	crew      crew
 	runway    runway
@@ -76,6 +77,7 @@ func Open(o Options, defs ...Definition) (*Host, error) {
 	if err := h.register(defs); err != nil {
 		return nil, err
 	}
+	h.held.init(h)
 	if h.store, err = storage.Open(o.Storage); err != nil {
 		return nil, err
 	}

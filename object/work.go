@@ -76,12 +76,13 @@ func (s *State) Release(ctx context.Context, fn func(context.Context) error) err
 		defer close(first.back)
 	}
 	a.current = nil
+	what := a.what
 	a.holds.Add(1) // an object whose turn is lent out stays in memory
 	defer a.holds.Add(-1)
 	t.phase.Store(phaseLent)
 	a.yield()
 	err = guard(&a.id, func() error { return fn(ctx) }, func(error) {})
-	if !a.resume() {
+	if !a.resume(what) {
 		t.pass(phaseLent, phaseLost)
 		return named(a.id, ErrReset)
 	}
@@ -125,7 +126,7 @@ func (s *State) Do(ctx context.Context, fn func(context.Context) error) error {
 		return named(s.act.id, ErrReset)
 	}
 	r := &Request{
-		id: s.act.id, life: s, exempt: true,
+		id: s.act.id, life: s, exempt: true, what: &whatWork,
 		op: funcOp(func(ctx context.Context, _ *activation) error { return fn(ctx) }),
 	}
 	return s.act.hosted.host.Invoke(ctx, r)

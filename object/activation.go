@@ -9,6 +9,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -100,7 +101,7 @@ func (c *hosted) deliver(ctx context.Context, r *Request) error {
 	r.ctx = ctx
 	for {
 		if ctx.Err() != nil {
-			return named(r.id, context.Cause(ctx))
+			return named(r.id, seam.Cause(ctx))
 		}
 		a, err := c.find(r.id.Name)
 		if err != nil {

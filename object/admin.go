@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -18,7 +19,7 @@ func (h *Host) check(ctx context.Context, id storage.ID) error {
 	if err := id.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrBadName, err)
 	}
-	if err := context.Cause(ctx); err != nil {
+	if err := seam.Cause(ctx); err != nil {
 		return named(id, err)
 	}
 	return h.storageError(id, h.store.Err())

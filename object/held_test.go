@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/seam"
 )
 
 // logOf is a log that a test reads.
@@ -119,8 +121,42 @@ func TestOverloadNamesTheTurn(t *testing.T) {
 	})
 }
 
-// The watch rests while nothing runs, and a class without a limit has none.
+// countingClock counts the timers that a host arms.
+type countingClock struct {
+	seam.Clock
+	timers atomic.Int64
+}
+
+func (c *countingClock) AfterFunc(d time.Duration, f func()) seam.Timer {
+	c.timers.Add(1)
+	return c.Clock.AfterFunc(d, f)
+}
+
+// The watch rests while nothing runs, and wakes with the next turn. Proves O10.
 func TestHoldWatchRests(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var log logOf
+		clock := &countingClock{Clock: seam.Seams{}.WithDefaults().Clock}
+		f := newFixture(t)
+		f.options.Logger, f.options.Seams.Clock = slog.New(slog.NewTextHandler(&log, nil)), clock
+		f.open()
+		defer f.end()
+		f.must("a", nothing)
+		pass(time.Hour)
+		before := clock.timers.Load()
+		pass(24 * time.Hour)
+		if n := clock.timers.Load() - before; n != 0 {
+			t.Errorf("O10: %d timers were armed in a day without a turn", n)
+		}
+		f.must("a", holdFor(time.Hour))
+		if lines := log.lines(toldHeld); len(lines) != 1 {
+			t.Errorf("O8: a turn after a rest is told of %d times, want once", len(lines))
+		}
+	})
+}
+
+// A class without a limit has no watch.
+func TestHoldLimitOfNone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log logOf
 		f := newFixture(t, object.ClassOptions{HoldLimit: -1})
@@ -129,7 +165,7 @@ func TestHoldWatchRests(t *testing.T) {
 		defer f.end()
 		f.must("a", holdFor(time.Hour))
 		if lines := log.lines(toldHeld); len(lines) > 0 {
-			t.Errorf("O8: a class without a limit is told of: %s", lines)
+			t.Errorf("O8: a turn of a class without a limit is told of: %s", lines)
 		}
 	})
 }

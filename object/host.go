@@ -195,15 +195,25 @@ func (h *Host) outside(ctx context.Context, c *hosted, r *Request) error {
 		return err
 	}
 	if e := h.hold(r); e != nil {
-		return named(r.id, e)
+		return h.unheld(r, e)
 	}
 	if e := h.store.Err(); e != nil && err == nil {
-		return named(r.id, e)
+		return h.unheld(r, e)
 	}
 	if h.seams.Probe != nil {
 		h.seams.At("ack/before", r.id.String())
 	}
 	return err
+}
+
+// unheld is the error of a call whose reply could not be held until it was durable. A
+// call that has committed nothing is refused by the end of its host; of another one
+// the outcome is not known.
+func (h *Host) unheld(r *Request, err error) error {
+	if r.draft.at.IsZero() {
+		return h.storageError(r.id, err)
+	}
+	return named(r.id, err)
 }
 
 // hold keeps the reply of a turn that has ended until it is durable.

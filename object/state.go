@@ -132,7 +132,11 @@ func (s *State) reading(err error) error {
 	if s.err() != nil {
 		return named(s.act.id, ErrReset)
 	}
-	return s.act.hosted.host.storageError(s.act.id, err)
+	h := s.act.hosted.host
+	if err == nil {
+		err = h.store.Err() // what memory answered may never become durable
+	}
+	return h.storageError(s.act.id, err)
 }
 
 // ID names the object.

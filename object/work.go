@@ -14,7 +14,8 @@ const maxBlockDepth = 64
 // BlockConcurrencyWhile runs fn and keeps every other event of the object out
 // until it ends. In a turn that is so already, and what it adds is the limit
 // (ClassOptions.BlockLimit) and the consequence: an error or a panic of fn, or
-// the limit, resets the activation. It nests up to 64 deep, then ErrTooDeep.
+// the limit, resets the activation, and the calls that wait get ErrConstructor with
+// the error. It nests up to 64 deep, then ErrTooDeep.
 // From a work (see Go) it takes a turn for fn, as Do does.
 func (s *State) BlockConcurrencyWhile(ctx context.Context, fn func(context.Context) error) error {
 	t := turnOf(ctx)
@@ -36,6 +37,9 @@ func (s *State) BlockConcurrencyWhile(ctx context.Context, fn func(context.Conte
 	defer t.letGo()
 	t.clear()
 	t.reset(err)
+	if !notTheCodes(err) {
+		_ = s.act.refuseWaiting(err)
+	}
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -33,6 +34,8 @@ type activation struct {
 
 	head   *Request
 	hosted *hosted // never changes
+	turns  uint32  // grows with each turn that gets the object; guarded by mu
+	what   *string // what the present turn runs, see Request.what; guarded by mu
 
 	// owned
 	life     *State
@@ -93,7 +96,7 @@ func (c *hosted) deliver(ctx context.Context, r *Request) error {
 	r.ctx = ctx
 	for {
 		if ctx.Err() != nil {
-			return named(r.id, context.Cause(ctx))
+			return named(r.id, seam.Cause(ctx))
 		}
 		a, err := c.find(r.id.Name)
 		if err != nil {
@@ -138,7 +141,7 @@ func (handOver) run(context.Context, *activation) error { return nil }
 // resume gets the turn back for a task that has lent it out. It reports whether
 // the task owns the turn; if not, the object has left memory meanwhile. A turn
 // whose activation was reset gets it back too: its end touches what others share.
-func (a *activation) resume() bool {
+func (a *activation) resume(what *string) bool {
 	h := handOver{wake: make(chan struct{}, 1)}
 	a.mu.Lock()
 	switch {
@@ -146,16 +149,25 @@ func (a *activation) resume() bool {
 		a.mu.Unlock()
 		return false
 	case !a.running:
-		a.running = true
+		a.begin(what)
 		a.mu.Unlock()
 		return true
 	}
-	a.pushFront(&Request{id: a.id, op: h})
+	a.pushFront(&Request{id: a.id, op: h, what: what})
 	a.mu.Unlock()
 	_ = a.hosted.host.seams.Executor.Wait(context.Background(), h.wake)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return !a.gone
+}
+
+// begin notes that a turn gets the object. The caller holds mu.
+func (a *activation) begin(what *string) {
+	a.running, a.what = true, what
+	a.turns++
+	if w := &a.hosted.host.held; !w.awake.Load() {
+		w.wake(a)
+	}
 }
 
 // beginCommit keeps the end of the activation out while a commit is applied. It

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -18,7 +19,7 @@ func (h *Host) check(ctx context.Context, id storage.ID) error {
 	if err := id.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrBadName, err)
 	}
-	if err := context.Cause(ctx); err != nil {
+	if err := seam.Cause(ctx); err != nil {
 		return named(id, err)
 	}
 	return h.storageError(id, h.store.Err())
@@ -213,7 +214,14 @@ func (h *Host) bare(ctx context.Context, c *hosted, id storage.ID, op bare) erro
 		return named(id, err)
 	}
 	defer h.life.leave()
-	return h.outside(ctx, c, &Request{id: id, op: op, exempt: true})
+	r := &Request{id: id, op: op, exempt: true}
+	t, a := h.turnBehind(ctx)
+	w, err := h.link(t, a, r)
+	if err != nil {
+		return err
+	}
+	defer h.unlink(w)
+	return h.outside(ctx, c, r)
 }
 
 // Parked lists the classes of which the store holds objects and which are not

@@ -185,7 +185,7 @@ func (f *firing) stopped(t *turn) (bool, error) {
 // later attempt, or a dead letter (A5 to A8).
 func (f *firing) failed(t *turn, cause error) error {
 	a, h := t.act, t.act.hosted.host
-	if !t.owns || notTheHandlers(cause) || h.life.ctx.Err() != nil {
+	if !t.holds() || notTheHandlers(cause) || h.life.ctx.Err() != nil {
 		return cause
 	}
 	row, err := a.alarm()

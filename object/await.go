@@ -2,6 +2,7 @@ package object
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -19,8 +20,8 @@ func (s *State) Await(ctx context.Context, ch <-chan struct{}) error {
 		defer h.awaits.leave(place)
 		return h.seams.Executor.Wait(ctx, ch)
 	})
-	if err == ErrShutdown {
-		return named(s.act.id, err)
+	if errors.Is(err, ErrShutdown) && ctx.Err() == nil {
+		return named(s.act.id, ErrShutdown)
 	}
 	return err
 }

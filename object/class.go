@@ -26,6 +26,10 @@ type ClassOptions struct {
 	MailboxAge time.Duration
 	// BlockLimit bounds the constructor and BlockConcurrencyWhile. Default: 30 s.
 	BlockLimit time.Duration
+	// HoldLimit is how long a turn may hold its object before the log and the
+	// metrics tell of it, once, with its method and stack: it may wait for what
+	// needs the object. It goes on. Negative: no limit. Default: 30 s.
+	HoldLimit time.Duration
 	// AlarmRetry says when a failed alarm is tried again. Default: after 2, 4,
 	// 8, 16, 32 and 64 s, each plus 0 to 25 %.
 	AlarmRetry alarm.Retry
@@ -50,6 +54,9 @@ func (o ClassOptions) withDefaults(h *Options) ClassOptions {
 	}
 	if o.BlockLimit == 0 {
 		o.BlockLimit = 30 * time.Second
+	}
+	if o.HoldLimit == 0 {
+		o.HoldLimit = 30 * time.Second
 	}
 	if o.MaxAlarmCrashes == 0 {
 		o.MaxAlarmCrashes = 5
@@ -169,7 +176,11 @@ func Handle[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, 
 	}
 	m.call = func(instance any, ctx context.Context, arg A) (R, error) { return fn(instance.(*T), ctx, arg) }
 	m.spare.New = func() any { return &invocation[A, R]{method: m} }
-	d.methods[name] = func() operation { return &invocation[A, R]{method: m} }
+	d.methods[name] = func() operation {
+		in := &invocation[A, R]{method: m}
+		in.what = &m.name
+		return in
+	}
 	return m
 }
 
@@ -186,7 +197,7 @@ func (m *Method[A, R]) Name() string { return m.name }
 // Errors of the handler arrive unchanged; see the Err variables for the others.
 func (m *Method[A, R]) Call(ctx context.Context, from Caller, name string, arg A, opts ...CallOption) (R, error) {
 	in := m.spare.Get().(*invocation[A, R])
-	in.arg = arg
+	in.arg, in.what = arg, &m.name
 	in.Request.init(storage.ID{Class: m.class.name, Name: name}, in, opts)
 	err := from.Invoke(ctx, &in.Request)
 	if err != nil { // its turn may still be to come, or be under way

@@ -86,18 +86,30 @@ func (a *activation) ready(t *turn) error {
 	return nil
 }
 
+// notTheCodes tells causes that are not the fault of a constructor or a block: the
+// calls that wait meet the same, or find the object as it was.
+func notTheCodes(cause error) bool {
+	return errors.Is(cause, ErrStorage) || errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrReset)
+}
+
 // constructorFailed ends the activation and answers the calls that wait for it
 // with the cause (O4).
 func (a *activation) constructorFailed(t *turn, cause error) error {
 	t.clear()
 	t.object = &a.object
 	a.reset(cause)
-	if errors.Is(cause, ErrStorage) || errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrReset) {
+	if notTheCodes(cause) {
 		return cause
 	}
 	if !errors.Is(cause, ErrNoSpace) { // there may be space at any moment
 		a.hosted.failing.note(a.hosted, a.id.Name, cause)
 	}
+	return a.refuseWaiting(cause)
+}
+
+// refuseWaiting answers the calls that wait with ErrConstructor, and returns that
+// error: the constructor or a block has failed.
+func (a *activation) refuseWaiting(cause error) error {
 	err := fmt.Errorf("%s: %w: %w", a.id, ErrConstructor, cause)
 	a.mu.Lock()
 	var rest []*Request
@@ -193,6 +205,9 @@ func (t *turn) block(ctx context.Context, limit time.Duration, fn func(context.C
 	a, life := t.act, t.life
 	inner, cancel := t.deadline(ctx, limit)
 	timer := a.hosted.host.seams.Clock.AfterFunc(limit, func() {
+		if t.phase.Load() == phaseOver { // fn runs on a goroutine that has outlived the turn
+			return
+		}
 		err := fmt.Errorf("%s: %w: %w: limit %v", a.id, ErrConstructor, ErrTimeout, limit)
 		a.end(err, func(rs []*Request) { a.hosted.host.refuse(err, rs...) })
 	})

@@ -16,8 +16,8 @@ var (
 	ErrUnknownClass  = errors.New("object: class is not registered with the host")
 	ErrUnknownMethod = errors.New("object: class has no such method")
 	ErrBadName       = errors.New("object: bad name")
-	ErrOverloaded    = errors.New("object: mailbox is full")
-	ErrDeadlock      = errors.New("object: call would close a circle of waiting turns")
+	ErrOverloaded    = errors.New("overloaded")
+	ErrDeadlock      = errors.New("deadlock")
 	ErrConstructor   = errors.New("object: constructor failed")
 	ErrShutdown      = errors.New("object: host is shut down")
 

@@ -105,27 +105,38 @@ func (h *Host) Watch(ctx context.Context, id storage.ID, after uint64) iter.Seq2
 	const page = 256
 	return func(yield func(Event, error) bool) {
 		for {
-			news := h.watch.next(id)
-			events, err := h.Events(ctx, id, after, page)
+			more, err := h.watchPage(ctx, id, after, page, func(e Event) bool {
+				after = e.Seq
+				return yield(e, nil)
+			})
 			if err != nil {
 				yield(Event{}, err)
-				return
 			}
-			for _, e := range events {
-				if !yield(e, nil) {
-					return
-				}
-				after = e.Seq
-			}
-			if len(events) > 0 {
-				continue
-			}
-			if err := h.waitFor(ctx, news); err != nil {
-				yield(Event{}, err)
+			if err != nil || !more {
 				return
 			}
 		}
 	}
+}
+
+// watchPage gives the events that are there to yield, or waits for the next one. It
+// reports whether the watch goes on.
+func (h *Host) watchPage(ctx context.Context, id storage.ID, after uint64, page int, yield func(Event) bool) (bool, error) {
+	news := h.watch.enter(id)
+	defer h.watch.leave(id, news)
+	events, err := h.Events(ctx, id, after, page)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range events {
+		if !yield(e) {
+			return false, nil
+		}
+	}
+	if len(events) > 0 {
+		return true, nil
+	}
+	return true, h.waitFor(ctx, news.told)
 }
 
 // waitFor waits for news until ctx or the host ends.
@@ -137,36 +148,53 @@ func (h *Host) waitFor(ctx context.Context, news <-chan struct{}) error {
 	return h.seams.Executor.Wait(ctx, news)
 }
 
-// watchers are those who wait for events of an object.
+// watchers are those who wait for events of an object. An object that nobody watches
+// has no place here.
 type watchers struct {
 	mu      sync.Mutex
-	m       map[storage.ID]chan struct{} // closed at the next event
+	m       map[storage.ID]*news
 	stops   map[uint64]context.CancelCauseFunc
 	nextKey uint64
 	stopped error
 }
 
-// next returns a channel that is closed at the next event of id.
-func (w *watchers) next(id storage.ID) <-chan struct{} {
+// news is the next event of an object, and how many wait for it.
+type news struct {
+	told     chan struct{} // closed when the event is there
+	watchers int
+}
+
+// enter returns the next event of id. The caller calls leave when it no longer waits
+// for it.
+func (w *watchers) enter(id storage.ID) *news {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.m == nil {
-		w.m = make(map[storage.ID]chan struct{})
+		w.m = make(map[storage.ID]*news)
 	}
-	ch := w.m[id]
-	if ch == nil {
-		ch = make(chan struct{})
-		w.m[id] = ch
+	n := w.m[id]
+	if n == nil {
+		n = &news{told: make(chan struct{})}
+		w.m[id] = n
 	}
-	return ch
+	n.watchers++
+	return n
+}
+
+func (w *watchers) leave(id storage.ID, n *news) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n.watchers--; n.watchers == 0 && w.m[id] == n {
+		delete(w.m, id)
+	}
 }
 
 func (w *watchers) tell(id storage.ID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if ch := w.m[id]; ch != nil {
+	if n := w.m[id]; n != nil {
 		delete(w.m, id)
-		close(ch)
+		close(n.told)
 	}
 }
 

@@ -5,3 +5,10 @@ func SetRecallBytes(h *Host, n int64) { h.recalls.total = n }
 
 // RecallBytes is the memory that they take.
 func RecallBytes(h *Host) int64 { return h.recalls.used.Load() }
+
+// Watched is how many objects somebody watches.
+func Watched(h *Host) int {
+	h.watch.mu.Lock()
+	defer h.watch.mu.Unlock()
+	return len(h.watch.m)
+}

@@ -56,7 +56,7 @@ func (h *Host) depart(f *flight, entries []alarm.Entry) {
 		c := &calls[i]
 		c.flight, c.entry, c.firing.gen = f, e, e.Gen
 		c.request.id = storage.ID{Class: e.Class, Name: e.Name}
-		c.request.op, c.request.turn, c.request.exempt = &c.firing, &c.turn, true
+		c.request.op, c.request.turn, c.request.exempt, c.request.what = &c.firing, &c.turn, true, &whatAlarm
 		runners[i] = c
 		h.life.begin()
 	}

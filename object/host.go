@@ -34,6 +34,7 @@ type Host struct {
 	expiry    expiry
 	recalls   recallBudget
 	watch     watchers
+	held      holdWatch
 	lazy      lazySync
 	crew      crew
 	runway    runway
@@ -76,6 +77,7 @@ func Open(o Options, defs ...Definition) (*Host, error) {
 	if err := h.register(defs); err != nil {
 		return nil, err
 	}
+	h.held.init(h)
 	if h.store, err = storage.Open(o.Storage); err != nil {
 		return nil, err
 	}
@@ -161,13 +163,22 @@ func (h *Host) Invoke(ctx context.Context, r *Request) error {
 		return fmt.Errorf("%s: object: a Caller passed on a request twice; make another call", r.id)
 	}
 	r.sent = true
-	if t := turnOf(ctx); t != nil && t.holds() && t.act.hosted.host == h {
-		return t.callFrom(ctx, c, r)
+	t, a := h.turnBehind(ctx)
+	if t != nil && t.holds() {
+		return h.callFrom(ctx, t, a, c, r)
 	}
 	if err := h.life.enterCall(r.exempt); err != nil {
 		return named(r.id, err)
 	}
 	defer h.life.leaveCall(r.exempt)
+	if t == nil {
+		return h.outside(ctx, c, r)
+	}
+	w, err := h.link(t, a, r)
+	if err != nil {
+		return err
+	}
+	defer h.unlink(w)
 	return h.outside(ctx, c, r)
 }
 
@@ -184,15 +195,25 @@ func (h *Host) outside(ctx context.Context, c *hosted, r *Request) error {
 		return err
 	}
 	if e := h.hold(r); e != nil {
-		return named(r.id, e)
+		return h.unheld(r, e)
 	}
 	if e := h.store.Err(); e != nil && err == nil {
-		return named(r.id, e)
+		return h.unheld(r, e)
 	}
 	if h.seams.Probe != nil {
 		h.seams.At("ack/before", r.id.String())
 	}
 	return err
+}
+
+// unheld is the error of a call whose reply could not be held until it was durable. A
+// call that has committed nothing is refused by the end of its host; of another one
+// the outcome is not known.
+func (h *Host) unheld(r *Request, err error) error {
+	if r.draft.at.IsZero() {
+		return h.storageError(r.id, err)
+	}
+	return named(r.id, err)
 }
 
 // hold keeps the reply of a turn that has ended until it is durable.

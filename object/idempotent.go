@@ -41,7 +41,7 @@ func (a *activation) once(t *turn, r *Request) error {
 	}
 	a.recall.key = key
 	defer func() {
-		if t.owns { // else the activation has left memory, or another turn is under way
+		if t.holds() { // else the activation has left memory, or another turn is under way
 			a.recall.key = ""
 		}
 	}()
@@ -69,9 +69,14 @@ func markBytes(key string, value []byte) int {
 
 // waitForFirst lends the turn out until the call that runs under the same key has
 // its turn back, and then looks again.
-func (a *activation) waitForFirst(t *turn, r *Request, first chan struct{}, op callable, key string) error {
+func (a *activation) waitForFirst(t *turn, r *Request, first *lentCall, op callable, key string) error {
+	h, on := a.hosted.host, awaited{turn: first.turn, id: a.id, repeat: true}
 	err := t.life.Release(t, func(ctx context.Context) error {
-		return a.hosted.host.seams.Executor.Wait(ctx, first)
+		if err := h.waits.begin(t, a, on); err != nil {
+			return err
+		}
+		defer h.waits.end(t, on)
+		return h.seams.Executor.Wait(ctx, first.back)
 	})
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ func (a *activation) accept(ctx context.Context, r *Request, mayRun bool) (inlin
 		return false, named(a.id, ErrReset)
 	}
 	if !a.running && a.head == nil && mayRun && (a.life != nil || r.exempt) {
-		a.running = true
+		a.begin(r.what)
 		return true, nil
 	}
 	if err := a.admit(r); err != nil {
@@ -45,11 +45,12 @@ func (a *activation) admit(r *Request) error {
 	a.sift(o.MailboxLimit)
 	if a.queued >= o.MailboxLimit {
 		a.hosted.counts.overloaded.Add(1)
-		return fmt.Errorf("%s: %w: %d calls wait", a.id, ErrOverloaded, a.queued)
+		return fmt.Errorf("%s: %w: %d calls wait %s", a.id, ErrOverloaded, a.queued, a.holder())
 	}
 	if a.head != nil && !a.head.queuedAt.IsZero() && r.queuedAt.Sub(a.head.queuedAt) > o.MailboxAge {
 		a.hosted.counts.overloaded.Add(1)
-		return fmt.Errorf("%s: %w: a call has waited for %v", a.id, ErrOverloaded, r.queuedAt.Sub(a.head.queuedAt).Round(time.Millisecond))
+		age := r.queuedAt.Sub(a.head.queuedAt).Round(time.Millisecond)
+		return fmt.Errorf("%s: %w: a call has waited for %v %s", a.id, ErrOverloaded, age, a.holder())
 	}
 	return nil
 }
@@ -165,7 +166,11 @@ func (a *activation) take() *Request {
 		return nil
 	}
 	r := a.pop()
-	a.running = r != nil
+	if r == nil {
+		a.running = false
+		return nil
+	}
+	a.begin(r.what)
 	return r
 }
 

@@ -17,7 +17,7 @@ type metrics struct {
 
 // classCounts counts what happens to the objects of one class.
 type classCounts struct {
-	done, failed, panicked, evicted, overloaded, retries, dead atomic.Uint64
+	done, failed, panicked, evicted, overloaded, stuck, retries, dead atomic.Uint64
 }
 
 // turn counts a turn by its outcome.
@@ -37,6 +37,7 @@ var (
 	descLive       = describe("objects_live", "Objects in memory.", "class")
 	descEvicted    = describe("evictions_total", "Objects that left memory because they were idle.", "class")
 	descOverloaded = describe("calls_overloaded_total", "Calls refused because the object's mailbox was full or slow.", "class")
+	descStuck      = describe("turns_stuck_total", "Turns that held their object beyond the class's HoldLimit.", "class")
 	descRetries    = describe("alarm_retries_total", "Failed alarm attempts that are followed by another.", "class")
 	descDead       = describe("dead_letters_total", "Alarms that became dead letters.", "class")
 	descWaiting    = describe("calls_waiting", "Calls in mailboxes.", "class")
@@ -110,6 +111,7 @@ func (m *metrics) collectClass(out chan<- prometheus.Metric, c *hosted) {
 	count(descTurns, &c.counts.panicked, c.name, "panicked")
 	count(descEvicted, &c.counts.evicted, c.name)
 	count(descOverloaded, &c.counts.overloaded, c.name)
+	count(descStuck, &c.counts.stuck, c.name)
 	count(descRetries, &c.counts.retries, c.name)
 	count(descDead, &c.counts.dead, c.name)
 

@@ -12,8 +12,8 @@ import (
 // idempotency keys. It is made by the first look at a mark. The owner of the turn
 // alone may touch it.
 type recall struct {
-	key  string                   // that of the call that has the turn; empty: it has none
-	lent map[string]chan struct{} // by key: calls that have lent their turn out; closed when they have it back
+	key  string               // that of the call that has the turn; empty: it has none
+	lent map[string]*lentCall // by key: calls that have lent their turn out
 
 	buckets  buckets
 	marked   marked // in the state that the turn which has the object leaves
@@ -65,7 +65,13 @@ func (t *turn) bucketOf(key string) (removal int64, err error) {
 // forgetMarked forgets what the turn has found and set, which something has undone,
 // committed or may have changed.
 func (t *turn) forgetMarked() {
-	if k := t.act.recall; t.owns && k != nil {
+	if t.holds() {
+		t.act.forgetMarked()
+	}
+}
+
+func (a *activation) forgetMarked() {
+	if k := a.recall; k != nil {
 		k.marked, k.indexing = marked{}, 0
 	}
 }
@@ -74,7 +80,7 @@ func (t *turn) forgetMarked() {
 // commit: a mark that is never stored costs a read, one that is stored and not
 // known would be taken for new.
 func (t *turn) remember(key string) {
-	if k := t.act.recall; t.owns && k != nil && k.filter != nil {
+	if k := t.act.recall; t.holds() && k != nil && k.filter != nil {
 		k.filter.add(maphash.String(markSeed, key))
 	}
 }
@@ -211,19 +217,25 @@ func (b *recallBudget) take(n int64) bool {
 	return true
 }
 
+// lentCall is a call with an idempotency key that has lent its turn out.
+type lentCall struct {
+	turn *turn
+	back chan struct{} // closed when the call has its turn back
+}
+
 // lend tells of the call that has the turn, if it has a key, that it lends the
-// turn out: repeats wait until back is closed.
-func (k *recall) lend() (key string, back chan struct{}) {
+// turn out: repeats wait until it has it back.
+func (k *recall) lend(t *turn) (key string, first *lentCall) {
 	if k == nil || k.key == "" {
 		return "", nil
 	}
 	key, k.key = k.key, ""
-	back = make(chan struct{})
+	first = &lentCall{t, make(chan struct{})}
 	if k.lent == nil {
-		k.lent = make(map[string]chan struct{})
+		k.lent = make(map[string]*lentCall)
 	}
-	k.lent[key] = back
-	return key, back
+	k.lent[key] = first
+	return key, first
 }
 
 // resume takes back lend. The call has its turn again.

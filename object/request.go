@@ -58,6 +58,7 @@ type Request struct {
 	key  string        // idempotency key; empty: none
 	ttl  time.Duration // of the stored answer
 	life *State        // the activation it is bound to; nil: any
+	what *string       // the method's name, or what else it runs; nil: nothing of the user's
 
 	sent        bool // it has been passed on
 	unconfirmed bool

@@ -115,7 +115,7 @@ func (e *ending) forget() {
 func (s *State) turn(ctx context.Context) (*turn, error) {
 	t := turnOf(ctx)
 	switch {
-	case t == nil || t.life != s || t.ended || !t.owns:
+	case t == nil || t.life != s || !t.holds():
 		if s.err() != nil {
 			return nil, named(s.act.id, ErrReset)
 		}
@@ -132,7 +132,11 @@ func (s *State) reading(err error) error {
 	if s.err() != nil {
 		return named(s.act.id, ErrReset)
 	}
-	return s.act.hosted.host.storageError(s.act.id, err)
+	h := s.act.hosted.host
+	if err == nil {
+		err = h.store.Err() // what memory answered may never become durable
+	}
+	return h.storageError(s.act.id, err)
 }
 
 // ID names the object.

@@ -2,6 +2,7 @@ package object
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -355,6 +356,11 @@ func (s *Storage) Transaction(ctx context.Context, fn func(ctx context.Context, 
 	complete := false
 	defer func() {
 		tx.done = true
+		if !t.grasp() { // fn runs on a goroutine that has outlived the turn
+			err = errors.Join(err, s.state.inTurn(t))
+			return
+		}
+		defer t.letGo()
 		t.txs--
 		if !complete || err != nil {
 			undo()

@@ -20,8 +20,8 @@ type turn struct {
 	life            *State // nil in a turn without an instance
 	*draft                 // nil when the turn has ended
 
-	owns  bool // the task holds the turn; false while it is lent out
-	ended bool // nothing of it counts any more
+	phase atomic.Int32 // see phaseHolds
+	depth uint8        // of BlockConcurrencyWhile
 
 	joined atomic.Pointer[joinedContext] // made by the first call of Done
 }
@@ -32,7 +32,6 @@ type draft struct {
 	at  time.Time // when the turn's last commit was made; zero: it has made none
 
 	purged bool  // the object has ended with a commit of this turn
-	depth  uint8 // of BlockConcurrencyWhile
 	txs    int32 // transactions under way
 
 	object  *storage.Object // as this turn will leave it: the activation's, or changed
@@ -139,9 +138,6 @@ func (t *turn) Err() error {
 	return nil
 }
 
-// holds reports whether the turn is under way and not lent out.
-func (t *turn) holds() bool { return t.owns && !t.ended }
-
 // serve runs a request in the turn that the caller owns, and reports whether the
 // caller owns it still. The request's err and ticket are set.
 func (a *activation) serve(r *Request) bool {
@@ -150,24 +146,27 @@ func (a *activation) serve(r *Request) bool {
 		r.turn = new(turn)
 	}
 	t := r.turn
-	t.Context, t.life, t.draft, t.owns = r.ctx, a.life, &r.draft, true
+	t.Context, t.life, t.draft = r.ctx, a.life, &r.draft
+	if t.phase.Load() != phaseHolds {
+		t.phase.Store(phaseHolds)
+	}
 	complete := false
 	defer func() {
 		if !complete { // the handler ended its goroutine
-			t.end()
+			owns := t.end()
 			r.err, r.ticket = &PanicError{ID: a.id}, storage.Ticket(a.last.Load())
 			r.finish(a.hosted.host)
-			if t.owns {
+			if owns {
 				a.yield()
 			}
 		}
 	}()
 	a.current = t
 	r.err = a.perform(t, r)
-	t.end()
+	owns := t.end()
 	r.ticket = storage.Ticket(a.last.Load())
 	complete = true
-	return t.owns
+	return owns
 }
 
 // perform is a turn from its constructor to its commit.
@@ -246,6 +245,9 @@ func (a *activation) handle(t *turn, r *Request) error {
 		}
 		return r.op.run(t, a)
 	})
+	if lent := t.returned(); err == nil {
+		err = lent
+	}
 	if err == nil {
 		err = t.commit(true)
 	}
@@ -257,7 +259,12 @@ func (a *activation) handle(t *turn, r *Request) error {
 
 // protect runs user code in the turn and turns a panic into an error.
 func (t *turn) protect(fn func() error) error {
-	return guard(&t.act.id, fn, func(err error) { t.drop(err) })
+	return guard(&t.act.id, fn, func(err error) {
+		if t.grasp() {
+			t.drop(err)
+			t.letGo()
+		}
+	})
 }
 
 // guard runs user code and turns a panic into an error. If the code ends its
@@ -282,10 +289,11 @@ func guard(id *storage.ID, fn func() error, exit func(error)) (err error) {
 	return err
 }
 
-// end closes what the turn has open.
-func (t *turn) end() {
-	t.ended = true
-	if t.owns && t.act.current == t {
+// end closes what the turn has open, and reports whether its task owns the object's
+// turn still.
+func (t *turn) end() (owns bool) {
+	owns = t.over()
+	if owns && t.act.current == t {
 		t.act.current = nil
 	}
 	for _, it := range t.iters {
@@ -295,13 +303,16 @@ func (t *turn) end() {
 	if j := t.joined.Load(); j != nil {
 		j.end()
 	}
-	if t.purged && t.owns {
+	if owns && t.purged {
 		t.act.reset(errDeleted)
 	}
-	t.forgetMarked()
+	if owns {
+		t.act.forgetMarked()
+	}
 	t.recycle()
 	t.act.used.Store(t.act.hosted.host.lru.tick.Load())
 	t.draft = nil
+	return owns
 }
 
 // recycle gives the batch back.
@@ -356,7 +367,7 @@ func (t *turn) drop(err error) {
 // reset ends the turn's own activation. If that has happened while the turn was
 // lent out, another may be in its place, which is left alone.
 func (t *turn) reset(err error) {
-	if t.owns && t.life != nil && t.life == t.act.life {
+	if t.holds() && t.life != nil && t.life == t.act.life {
 		t.act.reset(err)
 	}
 }
@@ -368,7 +379,7 @@ func (t *turn) clear() {
 	}
 	t.writes, t.after = writes{}, nil
 	t.forgetMarked()
-	if t.owns {
+	if t.holds() {
 		t.object = &t.act.object
 	}
 }
@@ -385,21 +396,6 @@ func (h *Host) storageError(id storage.ID, err error) error {
 		h.fail(err)
 	}
 	return named(id, err)
-}
-
-// callFrom runs a call that the turn makes to another object. It returns as soon
-// as that turn has ended; what the answer depends on, this object depends on too.
-func (t *turn) callFrom(ctx context.Context, c *hosted, r *Request) error {
-	a, h := t.act, c.host // the turn may end before the call, which a task of its handler may make
-	if err := h.waits.begin(a.id, r.id); err != nil {
-		return err
-	}
-	defer h.waits.end(a.id, r.id)
-	err := c.deliver(ctx, r)
-	if !r.left {
-		a.depend(r.ticket)
-	}
-	return err
 }
 
 // deadline is a context of the turn that ends at the limit of its block.

@@ -2,6 +2,7 @@ package object
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/holdfast-dev/holdfast/storage"
@@ -13,7 +14,8 @@ const maxBlockDepth = 64
 // BlockConcurrencyWhile runs fn and keeps every other event of the object out
 // until it ends. In a turn that is so already, and what it adds is the limit
 // (ClassOptions.BlockLimit) and the consequence: an error or a panic of fn, or
-// the limit, resets the activation. It nests up to 64 deep, then ErrTooDeep.
+// the limit, resets the activation, and the calls that wait get ErrConstructor with
+// the error. It nests up to 64 deep, then ErrTooDeep.
 // From a work (see Go) it takes a turn for fn, as Do does.
 func (s *State) BlockConcurrencyWhile(ctx context.Context, fn func(context.Context) error) error {
 	t := turnOf(ctx)
@@ -26,11 +28,30 @@ func (s *State) BlockConcurrencyWhile(ctx context.Context, fn func(context.Conte
 	t.depth++
 	err := t.block(ctx, s.act.hosted.options.BlockLimit, fn)
 	t.depth--
-	if err != nil {
-		t.clear()
-		t.reset(err)
+	if err == nil {
+		return s.inTurn(t)
+	}
+	if !t.grasp() {
+		return errors.Join(err, s.inTurn(t))
+	}
+	defer t.letGo()
+	t.clear()
+	t.reset(err)
+	if !notTheCodes(err) {
+		_ = s.act.refuseWaiting(err)
 	}
 	return err
+}
+
+// inTurn is nil while t holds the object.
+func (s *State) inTurn(t *turn) error {
+	switch {
+	case s.err() != nil:
+		return named(s.act.id, ErrReset)
+	case !t.holds():
+		return named(s.act.id, ErrNoTurn)
+	}
+	return nil
 }
 
 // Release lends the turn to others while fn does slow work outside. It commits
@@ -51,22 +72,33 @@ func (s *State) Release(ctx context.Context, fn func(context.Context) error) err
 		return err
 	}
 	a := s.act
-	key, back := a.recall.lend()
-	if back != nil {
-		defer close(back)
+	if !t.grasp() {
+		return s.inTurn(t)
 	}
-	t.owns = false
+	key, first := a.recall.lend(t)
+	if first != nil {
+		defer close(first.back)
+	}
 	a.current = nil
+	what := a.what
 	a.holds.Add(1) // an object whose turn is lent out stays in memory
 	defer a.holds.Add(-1)
+	t.phase.Store(phaseLent)
 	a.yield()
-	err = t.protect(func() error { return fn(ctx) })
-	t.owns = a.resume()
-	if t.owns {
-		t.resumed()
-		a.recall.resume(key)
+	err = guard(&a.id, func() error { return fn(ctx) }, func(error) {})
+	if !a.resume(what) {
+		t.pass(phaseLent, phaseLost)
+		return named(a.id, ErrReset)
 	}
-	if !t.owns || s.err() != nil {
+	if !t.pass(phaseLent, phaseBusy) { // the handler has returned
+		a.yield()
+		return s.inTurn(t)
+	}
+	t.resumed()
+	a.recall.resume(key)
+	t.letGo()
+	a.hosted.host.waits.resumed(t)
+	if s.err() != nil {
 		return named(a.id, ErrReset)
 	}
 	return err
@@ -94,14 +126,11 @@ func (t *turn) then(f func(storage.Ticket)) { t.after = &afterwards{do: f, earli
 // returns ErrReset if the activation has ended, and ErrDeadlock if ctx is the
 // turn's of the same object.
 func (s *State) Do(ctx context.Context, fn func(context.Context) error) error {
-	if t := turnOf(ctx); t != nil && t.holds() && t.act == s.act {
-		return fmt.Errorf("%s: %w: Do in a turn of the same object", s.act.id, ErrDeadlock)
-	}
 	if s.err() != nil {
 		return named(s.act.id, ErrReset)
 	}
 	r := &Request{
-		id: s.act.id, life: s, exempt: true,
+		id: s.act.id, life: s, exempt: true, what: &whatWork,
 		op: funcOp(func(ctx context.Context, _ *activation) error { return fn(ctx) }),
 	}
 	return s.act.hosted.host.Invoke(ctx, r)

@@ -25,7 +25,7 @@ func (goroutines) Wait(ctx context.Context, ready <-chan struct{}) error {
 	case <-ready:
 		return nil
 	case <-ended:
-		return context.Cause(ctx)
+		return Cause(ctx)
 	}
 }
 

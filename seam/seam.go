@@ -50,7 +50,7 @@ type Executor interface {
 	// reports of a simulation.
 	Go(name string, f func())
 	// Wait returns nil once ready yields a value or is closed, and
-	// context.Cause(ctx) if ctx ends first. If both have happened, ready wins.
+	// Cause(ctx) if ctx ends first. If both have happened, ready wins.
 	Wait(ctx context.Context, ready <-chan struct{}) error
 }
 
@@ -132,7 +132,7 @@ func (s *Seams) Steady() time.Time {
 }
 
 // Sleep waits until d has passed on the clock or ctx ends, and then returns
-// context.Cause(ctx).
+// Cause(ctx).
 func (s *Seams) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -24,7 +24,7 @@ func TestSleepAndDeadline(t *testing.T) {
 		if at, ok := ctx.Deadline(); !ok || !at.Equal(time.Now().Add(time.Minute)) {
 			t.Errorf("Deadline: %v, %v", at, ok)
 		}
-		if err := s.Sleep(ctx, time.Hour); err != cause || time.Since(began) != time.Hour+time.Minute {
+		if err := s.Sleep(ctx, time.Hour); !errors.Is(err, cause) || time.Since(began) != time.Hour+time.Minute {
 			t.Errorf("a sleep beyond the deadline ended after %v: %v", time.Since(began), err)
 		}
 		inner, cancel := s.WithDeadline(ctx, s.Clock.Now().Add(time.Hour), errors.New("later"))

@@ -1,4 +1,181 @@
 package main
 
 // turnMutants are bugs of calls and turns.
-var turnMutants = []mutant{}
+var turnMutants = []mutant{
+	{
+		Name: "lent-turn-waits-for-nobody", Promise: "O8", File: "object/host.go",
+		Edits: []edit{{
+			Old: `	if t == nil {
+		return h.outside(ctx, c, r)`,
+			New: `	if t == nil || mutant("lent-turn-waits-for-nobody") {
+		return h.outside(ctx, c, r)`,
+		}},
+		Package: "object", Test: "TestCirclesThroughLentTurns",
+	},
+	{
+		Name: "repeat-waits-for-nobody", Promise: "O8", File: "object/idempotent.go",
+		Edits: []edit{{
+			Old: `		if err := h.waits.begin(t, a, on); err != nil {
+			return err
+		}
+`,
+			New: `		if mutant("repeat-waits-for-nobody") {
+			return h.seams.Executor.Wait(ctx, first.back)
+		}
+		if err := h.waits.begin(t, a, on); err != nil {
+			return err
+		}
+`,
+		}},
+		Package: "object", Test: "TestCircleThroughARepeat",
+	},
+	{
+		Name: "lent-turn-needs-no-object", Promise: "O8", File: "object/waits.go",
+		Edits: []edit{{
+			Old: `t.turn.phase.Load() == phaseLost {`,
+			New: `t.turn.phase.Load() == phaseLost || t.turn.phase.Load() == phaseLent && mutant("lent-turn-needs-no-object") {`,
+		}},
+		Package: "object", Test: "TestALentTurnNeedsItsObjectBack",
+	},
+	{
+		Name: "stuck-turn-told-at-each-look", Promise: "O8", File: "object/held.go",
+		Edits: []edit{{
+			Old: `held.told = true`,
+			New: `held.told = !mutant("stuck-turn-told-at-each-look")`,
+		}},
+		Package: "object", Test: "TestTurnHeldTooLong",
+	},
+	{
+		Name: "turns-in-a-row-taken-for-one", Promise: "O8", File: "object/held.go",
+		Edits: []edit{{
+			Old: `if !ok || held.turn != turns {`,
+			New: `if !ok || held.turn != turns && !mutant("turns-in-a-row-taken-for-one") {`,
+		}},
+		Package: "object", Test: "TestHeldTurnsAreToldApart",
+	},
+	{
+		Name: "hold-watch-never-wakes-again", Promise: "O8", File: "object/held.go",
+		Edits: []edit{{
+			Old: `		w.awake.Store(false)
+`,
+			New: `		w.awake.Store(mutant("hold-watch-never-wakes-again"))
+`,
+		}},
+		Package: "object", Test: "TestHoldWatchRests",
+	},
+	{
+		Name: "overload-blames-the-mailbox", Promise: "O11", File: "object/mailbox.go",
+		Edits: []edit{{
+			Old: `ErrOverloaded, age, a.holder())`,
+			New: `ErrOverloaded, age, blame(a))`,
+		}, {
+			Old: `// admit refuses the newest`,
+			New: `func blame(a *activation) string {
+	if mutant("overload-blames-the-mailbox") {
+		return "in a mailbox that is full"
+	}
+	return a.holder()
+}
+
+// admit refuses the newest`,
+		}},
+		Package: "object", Test: "TestOverloadNamesTheTurn",
+	},
+	{
+		Name: "block-refuses-nobody", Promise: "O4", File: "object/work.go",
+		Edits: []edit{{
+			Old: `	if !notTheCodes(err) {
+		_`,
+			New: `	if !notTheCodes(err) && !mutant("block-refuses-nobody") {
+		_`,
+		}},
+		Package: "object", Test: "TestCallsBehindABlockThatFails",
+	},
+	{
+		Name: "refused-by-shutdown-told-as-storage", Promise: "O14", File: "object/host.go",
+		Edits: []edit{{
+			Old: `	if r.draft.at.IsZero() {
+`,
+			New: `	if r.draft.at.IsZero() && !mutant("refused-by-shutdown-told-as-storage") {
+`,
+		}},
+		Package: "object", Test: "TestShutdownBehindASlowConstructor",
+	},
+	{
+		Name: "release-keeps-the-object-of-its-turn", Promise: "O8", File: "object/work.go",
+		Edits: []edit{{
+			Old: `		a.yield()
+		return s.inTurn(t)
+`,
+			New: `		if !mutant("release-keeps-the-object-of-its-turn") {
+			a.yield()
+		}
+		return s.inTurn(t)
+`,
+		}},
+		Package: "object", Test: "TestReleaseThatOutlivesItsTurnGivesTheObjectOn",
+	},
+	{
+		Name: "half-a-transaction-is-committed", Promise: "O6", File: "object/phase.go",
+		Edits: []edit{{
+			Old: `	case t.txs > 0:`,
+			New: `	case t.txs > 0 && !mutant("half-a-transaction-is-committed"):`,
+		}},
+		Package: "object", Test: "TestGoroutinesThatOutliveTheirTurn",
+	},
+	{
+		Name: "cause-hides-the-deadline", Promise: "O12", File: "seam/cause.go",
+		Edits: []edit{{
+			Old: `	case errors.Is(cause, err):`,
+			New: `	case errors.Is(cause, err) || mutant("cause-hides-the-deadline"):`,
+		}},
+		Package: "object", Test: "TestErrorsMatchCauseAndContext",
+	},
+	{
+		Name: "goexit-keeps-the-object", Promise: "O6", File: "object/turn.go",
+		Edits: []edit{{
+			Old: `			if owns {
+				a.yield()`,
+			New: `			if owns && !mutant("goexit-keeps-the-object") {
+				a.yield()`,
+		}},
+		Package: "object", Test: "TestGoexitServesTheOthers",
+	},
+	{
+		Name: "watch-leaves-its-place", Promise: "O1", File: "object/events.go",
+		Edits: []edit{{
+			Old: `if n.watchers--; n.watchers == 0 && w.m[id] == n {`,
+			New: `if n.watchers--; n.watchers == 0 && w.m[id] == n && !mutant("watch-leaves-its-place") {`,
+		}},
+		Package: "object", Test: "TestWatchLeavesNothingBehind",
+	},
+	{
+		Name: "inspect-before-durable", Promise: "O7", File: "object/admin.go",
+		Edits: []edit{{
+			Old: `	err := h.inspect(&in)
+	if err == nil {`,
+			New: `	err := h.inspect(&in)
+	if err == nil && !mutant("inspect-before-durable") {`,
+		}},
+		Package: "object", Test: "TestLooksWaitForTheDisk",
+	},
+	{
+		Name: "dead-store-answers-own-writes", Promise: "O13", File: "storage/store.go",
+		Edits: []edit{{
+			Old: `			return slices.Clone(v), !deleted, s.Err()`,
+			New: `			if mutant("dead-store-answers-own-writes") {
+				return slices.Clone(v), !deleted, nil
+			}
+			return slices.Clone(v), !deleted, s.Err()`,
+		}},
+		Package: "object", Test: "TestReadsOfADeadStore",
+	},
+	{
+		Name: "unconfirmed-outruns-the-disk", Promise: "S8", File: "object/commit.go",
+		Edits: []edit{{
+			Old: `	if h.store.Congested() {`,
+			New: `	if h.store.Congested() && !mutant("unconfirmed-outruns-the-disk") {`,
+		}},
+		Package: "object", Test: "TestUnconfirmedCallersWaitForAFullPipeline",
+	},
+}

@@ -101,7 +101,7 @@ func (p *Process) Wait(ctx context.Context, ready <-chan struct{}) error {
 	default:
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return seam.Cause(ctx)
 	}
 	err := p.m.wait(t, ctx, ready)
 	p.Live()

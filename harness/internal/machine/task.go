@@ -70,7 +70,7 @@ func (t *task) poll() bool {
 	default:
 	}
 	if t.ctx.Err() != nil {
-		t.err = context.Cause(t.ctx)
+		t.err = seam.Cause(t.ctx)
 		return true
 	}
 	return false

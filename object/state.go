@@ -223,6 +223,9 @@ func (s *State) Sync(ctx context.Context) error {
 // MaxBatchBytes is Options.MaxBatchBytes of the host.
 func (s *State) MaxBatchBytes() int { return s.act.hosted.host.options.MaxBatchBytes }
 
+// MaxValueBytes is Options.MaxValueBytes of the host.
+func (s *State) MaxValueBytes() int { return s.act.hosted.host.options.MaxValueBytes }
+
 // WrittenBytes is the size of the batch of what the turn has written since its last
 // commit. A turn that could go on in another one does so long before this comes near
 // to MaxBatchBytes.

@@ -94,17 +94,14 @@ func (p *partition) countHeads(ctx context.Context, key string) error {
 	return err
 }
 
-// unchain takes a task that has ended from those of its key and lets the next of
-// them enter.
-func (p *partition) unchain(ctx context.Context, r *row) error {
-	if r.key == "" {
+// enterFirst lets the first tasks of a key enter that have not: those before them
+// have ended.
+func (p *partition) enterFirst(ctx context.Context, key string) error {
+	if key == "" {
 		return nil
 	}
-	if err := p.st.Storage().Remove(ctx, chainKey(r.key, r.order)); err != nil {
-		return err
-	}
-	delete(p.heads, r.key)
-	links, err := p.chained(ctx, r.key, p.set.perKey)
+	delete(p.heads, key)
+	links, err := p.chained(ctx, key, p.set.perKey)
 	if err != nil {
 		return err
 	}

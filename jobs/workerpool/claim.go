@@ -50,6 +50,9 @@ func (p *partition) claim(ctx context.Context, c claimPart) ([]claimed, error) {
 		}
 		var got []claimed
 		for len(got) < c.Limit && p.mayStart() {
+			if full, err := p.nearlyFull(ctx); full || err != nil {
+				return got, err
+			}
 			r, x, err := p.start(ctx, nil, c.For)
 			if err != nil {
 				return nil, err

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/object"
 )
 
 // Mode says what a partition does with tasks.
@@ -118,7 +117,7 @@ func (p *partition) cancel(ctx context.Context, num uint64) (State, error) {
 		return r.state, nil
 	}
 	return turn(ctx, p, func(ctx context.Context) (State, error) {
-		return Cancelled, p.drop(ctx, r)
+		return Cancelled, p.dropAll(ctx, []*row{r})
 	})
 }
 
@@ -138,68 +137,4 @@ func (p *partition) askToEnd(ctx context.Context, num uint64, t jobs.Token) erro
 		return struct{}{}, nil
 	})
 	return err
-}
-
-// drop cancels a pending task.
-func (p *partition) drop(ctx context.Context, r *row) error {
-	if err := p.leave(ctx, r); err != nil {
-		return err
-	}
-	p.pending--
-	return p.takeBack(ctx, r)
-}
-
-// discardMax bounds the tasks that one turn drops.
-const discardMax = 500
-
-// discardPart is one turn's part of a Discard: pending tasks with numbers after
-// After, and up to Last if that is not 0.
-type discardPart struct{ After, Last uint64 }
-
-// discarded is what came of it. Last is 0 if no tasks are left.
-type discarded struct {
-	Dropped int
-	After   uint64
-	Last    uint64
-}
-
-func (p *partition) discard(ctx context.Context, part discardPart) (discarded, error) {
-	if part.Last == 0 {
-		part.Last = p.order
-	}
-	return turn(ctx, p, func(ctx context.Context) (discarded, error) {
-		var rows []*row
-		seen := 0
-		end := discarded{}
-		o := object.ListOptions{Prefix: taskPrefix, StartAfter: taskKey(part.After), End: taskKey(part.Last + 1), Limit: discardMax}
-		for item, err := range p.st.Storage().List(ctx, o) {
-			if err != nil {
-				return end, err
-			}
-			num, err := numberOf(item.Key)
-			if err != nil {
-				return end, err
-			}
-			seen++
-			end.After = num
-			if _, runs := p.opened[num]; runs {
-				continue
-			}
-			r, err := decodeRow(num, item.Value)
-			if err != nil {
-				return end, err
-			}
-			rows = append(rows, r)
-		}
-		if seen == discardMax {
-			end.Last = part.Last
-		}
-		for _, r := range rows {
-			if err := p.drop(ctx, r); err != nil {
-				return end, err
-			}
-		}
-		end.Dropped = len(rows)
-		return end, nil
-	})
 }

@@ -1,6 +1,7 @@
 package workerpool
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -61,6 +62,16 @@ func letterOf[In any](p *partition, r *row) (DeadLetter[In], error) {
 		Failures: r.rare.Failures, Reason: r.rare.Reason, Died: timeOf(r.ended),
 	}
 	return d, p.decode("input", r.num, r.input, &d.In)
+}
+
+// pageOf is the dead letters of a partition that g asks for, as many as fit in a page.
+func pageOf[In any](p *partition, ctx context.Context, g page) (out lettersPage[In], err error) {
+	rows, err := p.letters(ctx, g, p.mergeBytes())
+	for _, r := range rows {
+		out.Bytes += r.size()
+	}
+	out.Letters, err = mapAll(rows, err, func(r *row) (DeadLetter[In], error) { return letterOf[In](p, r) })
+	return out, err
 }
 
 func claimOf[In any](p *partition, c *claimed, lease time.Duration) (Claim[In], error) {

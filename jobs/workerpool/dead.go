@@ -24,16 +24,21 @@ type page struct {
 	Limit int
 }
 
-// letters lists dead letters by their numbers.
-func (p *partition) letters(ctx context.Context, g page) ([]*row, error) {
+// letters lists dead letters by their numbers, until they are limitBytes, but at
+// least one.
+func (p *partition) letters(ctx context.Context, g page, limitBytes int) ([]*row, error) {
 	o := object.ListOptions{Prefix: deadPrefix, Limit: g.Limit}
 	if g.After > 0 {
 		o.StartAfter = deadKey(g.After)
 	}
 	var rows []*row
+	bytes := 0
 	for item, err := range p.st.Storage().List(ctx, o) {
 		if err != nil {
 			return nil, err
+		}
+		if bytes += len(item.Value); bytes > limitBytes && len(rows) > 0 {
+			break
 		}
 		num, err := numberOf(item.Key)
 		if err != nil {
@@ -48,45 +53,67 @@ func (p *partition) letters(ctx context.Context, g page) ([]*row, error) {
 	return rows, nil
 }
 
-// withLetters does something to each of some dead letters, in one turn. Without
-// numbers it is done to the first limit of them all. It returns how many there were.
-func (p *partition) withLetters(ctx context.Context, nums []uint64, fn func(context.Context, *row) error) (int, error) {
-	return turn(ctx, p, func(ctx context.Context) (int, error) {
-		var rows []*row
-		var err error
-		if nums == nil {
-			rows, err = p.letters(ctx, page{Limit: discardMax})
-		} else {
-			rows, err = p.lettersOf(ctx, nums)
-		}
-		if err != nil {
-			return 0, err
+// lettersPart names the dead letters of one turn.
+type lettersPart struct {
+	Numbers []uint64 `json:"numbers,omitempty"`
+	All     bool     `json:"all,omitempty"`   // those after After, in place of Numbers
+	After   uint64   `json:"after,omitempty"`
+	Most    int      `json:"most,omitempty"`  // of All; 0: as many as there are
+	Known   bool     `json:"known,omitempty"` // an earlier turn has found all of Numbers
+}
+
+// lettersTaken is how many there were up to Last, and how many are left to a next turn.
+type lettersTaken struct {
+	Count int    `json:"count"`
+	Last  uint64 `json:"last,omitempty"`
+	Left  int    `json:"left,omitempty"`
+}
+
+// withLetters does something to as many of the dead letters of a part as fit in
+// one turn.
+func (p *partition) withLetters(ctx context.Context, part lettersPart, fn func(context.Context, *row) error) (lettersTaken, error) {
+	return turn(ctx, p, func(ctx context.Context) (lettersTaken, error) {
+		rows, left, err := p.lettersOf(ctx, part)
+		if err != nil || len(rows) == 0 {
+			return lettersTaken{}, err
 		}
 		for _, r := range rows {
 			if err := p.st.Storage().Remove(ctx, deadKey(r.num)); err != nil {
-				return 0, err
+				return lettersTaken{}, err
 			}
 			if err := p.dropCall(ctx, r.num); err != nil {
-				return 0, err
+				return lettersTaken{}, err
 			}
 			p.dead--
 			p.dirty = true
 			if err := fn(ctx, r); err != nil {
-				return 0, err
+				return lettersTaken{}, err
 			}
 		}
-		return len(rows), nil
+		return lettersTaken{len(rows), rows[len(rows)-1].num, left - len(rows)}, nil
 	})
 }
 
-func (p *partition) lettersOf(ctx context.Context, nums []uint64) ([]*row, error) {
-	var rows []*row
-	seen := make(map[uint64]bool, len(nums))
-	for _, num := range nums {
-		if seen[num] {
-			continue
+// lettersOf reads the first dead letters of a part, and tells how many it is in all.
+func (p *partition) lettersOf(ctx context.Context, part lettersPart) (rows []*row, all int, err error) {
+	if !part.All {
+		rows, err = p.numbered(ctx, part)
+		return rows, len(part.Numbers), err
+	}
+	most := defaultTo(part.Most, int(p.dead))
+	rows, err = p.letters(ctx, page{After: part.After, Limit: max(1, min(discardMax, most))}, p.mergeBytes())
+	return rows, most, err
+}
+
+// numbered reads the first dead letters of those that a part names. If no earlier
+// turn has, it makes sure that the others are there too.
+func (p *partition) numbered(ctx context.Context, part lettersPart) (rows []*row, err error) {
+	bytes := 0
+	for _, num := range part.Numbers {
+		full := len(rows) == discardMax || bytes > p.mergeBytes()
+		if full && part.Known {
+			break
 		}
-		seen[num] = true
 		r, ok, err := p.letter(ctx, num)
 		if err != nil {
 			return nil, err
@@ -94,15 +121,18 @@ func (p *partition) lettersOf(ctx context.Context, nums []uint64) ([]*row, error
 		if !ok {
 			return nil, fmt.Errorf("%s: %w: dead letter %s", p.st.ID(), jobs.ErrNotFound, p.id(num))
 		}
-		rows = append(rows, r)
+		if !full {
+			bytes += r.size()
+			rows = append(rows, r)
+		}
 	}
 	return rows, nil
 }
 
 // replay makes dead letters pending again, with all their attempts before them and
 // behind the tasks there are.
-func (p *partition) replay(ctx context.Context, nums []uint64) (int, error) {
-	return p.withLetters(ctx, nums, func(ctx context.Context, r *row) error {
+func (p *partition) replay(ctx context.Context, part lettersPart) (lettersTaken, error) {
+	return p.withLetters(ctx, part, func(ctx context.Context, r *row) error {
 		attempts := r.rare.Run.Attempt
 		p.order++
 		r.state, r.ended, r.notBefore, r.order = Pending, 0, 0, p.order
@@ -120,8 +150,8 @@ func (p *partition) replay(ctx context.Context, nums []uint64) (int, error) {
 }
 
 // discardDead cancels dead letters.
-func (p *partition) discardDead(ctx context.Context, nums []uint64) (int, error) {
-	return p.withLetters(ctx, nums, func(ctx context.Context, r *row) error {
+func (p *partition) discardDead(ctx context.Context, part lettersPart) (lettersTaken, error) {
+	return p.withLetters(ctx, part, func(ctx context.Context, r *row) error {
 		p.count(Cancelled)
 		if err := p.emit(ctx, EventCancelled, r); err != nil {
 			return err

@@ -110,13 +110,24 @@ func (p *partition) die(ctx context.Context, r *row, reason jobs.Reason) error {
 	return p.finish(ctx, r, Dead)
 }
 
-// finish removes a task that has ended; it is neither pending nor running now.
+// finish removes a task that has ended, and lets the next of its key enter; it is
+// neither pending nor running now.
 func (p *partition) finish(ctx context.Context, r *row, s State) error {
+	if err := p.remove(ctx, r, s); err != nil {
+		return err
+	}
+	return p.enterFirst(ctx, r.key)
+}
+
+// remove removes a task that has ended, and counts it.
+func (p *partition) remove(ctx context.Context, r *row, s State) error {
 	if err := p.st.Storage().Remove(ctx, taskKey(r.num)); err != nil {
 		return err
 	}
-	if err := p.unchain(ctx, r); err != nil {
-		return err
+	if r.key != "" {
+		if err := p.st.Storage().Remove(ctx, chainKey(r.key, r.order)); err != nil {
+			return err
+		}
 	}
 	p.count(s)
 	p.tell(r.num)

@@ -32,9 +32,9 @@ type Pool[In, Out any] struct {
 	cancel      *object.Method[uint64, State]
 	discard     *object.Method[discardPart, discarded]
 	widest      *object.Method[int, int]
-	letters     *object.Method[page, []DeadLetter[In]]
-	replay      *object.Method[[]uint64, int]
-	discardDead *object.Method[[]uint64, int]
+	letters     *object.Method[page, lettersPage[In]]
+	replay      *object.Method[lettersPart, lettersTaken]
+	discardDead *object.Method[lettersPart, lettersTaken]
 	claim       *object.Method[claimPart, []Claim[In]]
 	heartbeat   *object.Method[Lease, Lease]
 	ack         *object.Method[receipt[Out], struct{}]
@@ -136,10 +136,7 @@ func (p *Pool[In, Out]) handle() {
 	p.cancel = object.Handle(c, "cancel", (*partition).cancel)
 	p.discard = object.Handle(c, "discard", (*partition).discard)
 	p.widest = object.Handle(c, "widest", (*partition).known)
-	p.letters = object.Handle(c, "deadLetters", func(part *partition, ctx context.Context, g page) ([]DeadLetter[In], error) {
-		rows, err := part.letters(ctx, g)
-		return mapAll(rows, err, func(r *row) (DeadLetter[In], error) { return letterOf[In](part, r) })
-	})
+	p.letters = object.Handle(c, "deadLetters", pageOf[In])
 	p.replay = object.Handle(c, "replay", (*partition).replay)
 	p.discardDead = object.Handle(c, "discardDead", (*partition).discardDead)
 	p.claim = object.Handle(c, "claim", func(part *partition, ctx context.Context, g claimPart) ([]Claim[In], error) {
@@ -159,28 +156,15 @@ func (p *Pool[In, Out]) handle() {
 
 // enqueueBatch submits tasks in one turn: all or none.
 func enqueueBatch[In any](part *partition, ctx context.Context, all []submission[In]) ([]TaskRef, error) {
-	inputs := make([][]byte, len(all))
+	inputs, options := make([][]byte, len(all)), make([]options, len(all))
 	for i, s := range all {
 		var err error
 		if inputs[i], err = part.encode("input", s.In); err != nil {
-			return nil, err
+			return nil, &refusedTask{i, err}
 		}
+		options[i] = s.Options
 	}
-	return turn(ctx, part, func(ctx context.Context) ([]TaskRef, error) {
-		for _, s := range all {
-			if err := part.countHeads(ctx, s.Options.Key); err != nil {
-				return nil, err
-			}
-		}
-		refs := make([]TaskRef, len(all))
-		for i, s := range all {
-			var err error
-			if refs[i], err = part.submit(ctx, inputs[i], s.Options); err != nil {
-				return nil, err
-			}
-		}
-		return refs, nil
-	})
+	return turn(ctx, part, func(ctx context.Context) ([]TaskRef, error) { return part.submitAll(ctx, inputs, options) })
 }
 
 // objects calls f with the name of each partition that the pool has ever had.

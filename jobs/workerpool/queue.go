@@ -34,7 +34,7 @@ func (p *partition) mustTask(ctx context.Context, num uint64) (*row, error) {
 
 func (p *partition) put(ctx context.Context, key string, r *row) error {
 	var room [256]byte // enough for most, which then need no allocation
-	b, err := r.append(room[:0])
+	b, err := p.encoded(room[:0], r)
 	if err != nil {
 		return err
 	}
@@ -70,12 +70,15 @@ func (p *partition) ready(ctx context.Context, r *row) error {
 func (p *partition) leave(ctx context.Context, r *row) error {
 	l := p.lines.named(r.queue)
 	inLine, inWaits := readyPlace(r.priority, r.order), waitPlace(r.notBefore, r.order)
-	err := p.st.Storage().Remove(ctx, readyKey(l.name, inLine), waitKey(inWaits))
-	if err == nil {
-		l.window.remove(inLine)
-		p.waits.remove(inWaits)
+	if err := p.st.Storage().Remove(ctx, readyKey(l.name, inLine)); err != nil {
+		return err
 	}
-	return err
+	l.window.remove(inLine)
+	if r.notBefore == 0 {
+		return nil // it never waited for a time
+	}
+	p.waits.remove(inWaits)
+	return p.st.Storage().Remove(ctx, waitKey(inWaits))
 }
 
 // promote moves tasks whose time has come to their queues.
@@ -87,6 +90,9 @@ func (p *partition) promote(ctx context.Context, now time.Time) error {
 		e, ok := p.waits.first()
 		if !ok || int64(e.major) > now.UnixNano() {
 			return nil
+		}
+		if full, err := p.nearlyFull(ctx); full || err != nil {
+			return err
 		}
 		r, err := p.firstRow(ctx, &p.waits)
 		if err != nil {
@@ -109,6 +115,9 @@ func (p *partition) promote(ctx context.Context, now time.Time) error {
 // begin starts ready tasks while there are workers.
 func (p *partition) begin(ctx context.Context, _ time.Time) error {
 	for p.set.work != nil && p.mayStart() {
+		if full, err := p.nearlyFull(ctx); full || err != nil {
+			return err
+		}
 		r, _, err := p.start(ctx, p.workOf, 0)
 		if r == nil || err != nil {
 			return err
@@ -200,7 +209,7 @@ func (p *partition) remember(ctx context.Context, kept row, s State) error {
 		return nil
 	}
 	kept.state, kept.ended, kept.input = s, p.st.Now().UnixNano(), nil
-	b, err := kept.append(nil)
+	b, err := p.encoded(nil, &kept)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,9 @@ type Validator interface{ Validate() error }
 
 // Enqueue adds a task. When it returns without an error the task is stored, and
 // will be done, dead or cancelled. Errors: what In's Validate returns,
-// jobs.ErrInvalid, ErrQueueFull, ErrDraining.
+// jobs.ErrInvalid, ErrQueueFull, ErrDraining, and object.ErrValueTooLarge if the
+// encoded input is larger than seven eighths of MaxValueBytes. A refused task
+// leaves the pool, and what runs in it, as they were.
 func (p *Pool[In, Out]) Enqueue(ctx context.Context, from object.Caller, in In, opts ...Option) (TaskRef, error) {
 	s := submission[In]{in, optionsOf(opts)}
 	if err := p.check(&s); err != nil {
@@ -34,7 +36,10 @@ func (p *Pool[In, Out]) check(s *submission[In]) error {
 			}
 		}
 	}
-	return s.Options.validate()
+	if err := s.Options.validate(); err != nil {
+		return err
+	}
+	return p.set.known(&s.Options)
 }
 
 // mayValidate reports whether some In is a Validator.
@@ -50,10 +55,12 @@ type Item[In any] struct {
 }
 
 // EnqueueBatch adds up to 10,000 tasks, in one commit for each partition. It
-// returns their ids in the order of items. If a partition refuses its part, or
-// the call fails, the ids of the tasks that are not known to be taken are zero,
-// and the error tells the first cause; with idempotency keys the call can be
-// repeated as it is.
+// returns their ids in the order of items. A partition takes its part whole or
+// refuses it whole, before it writes anything, and the error names the index of the
+// item that it refuses. If a partition refuses its part, or the call fails, the ids
+// of the tasks that are not known to be taken are zero; with idempotency keys the
+// call can be repeated as it is. Errors: those of Enqueue, and object.ErrBatchTooLarge
+// if the part of one partition is larger than seven eighths of MaxBatchBytes.
 func (p *Pool[In, Out]) EnqueueBatch(ctx context.Context, from object.Caller, items []Item[In]) ([]TaskRef, error) {
 	if len(items) > maxBatch {
 		return nil, fmt.Errorf("workerpool: %w: %d tasks in a batch, the most are %d", jobs.ErrInvalid, len(items), maxBatch)
@@ -62,7 +69,7 @@ func (p *Pool[In, Out]) EnqueueBatch(ctx context.Context, from object.Caller, it
 	for i, item := range items {
 		s := submission[In]{item.In, optionsOf(item.Options)}
 		if err := p.check(&s); err != nil {
-			return nil, fmt.Errorf("task %d: %w", i, err)
+			return nil, &refusedTask{i, err}
 		}
 		parts = addToPart(parts, p.route(from, &s), i, s)
 	}
@@ -70,6 +77,9 @@ func (p *Pool[In, Out]) EnqueueBatch(ctx context.Context, from object.Caller, it
 	var errs error
 	for _, part := range parts {
 		got, err := p.batch.Call(ctx, from, part.object, part.tasks)
+		if bad := (*refusedTask)(nil); errors.As(err, &bad) {
+			err = &refusedTask{part.index[bad.index], bad.err}
+		}
 		errs = errors.Join(errs, err)
 		for i, ref := range got {
 			refs[part.index[i]] = ref
@@ -204,41 +214,58 @@ func (p *Pool[In, Out]) Discard(ctx context.Context, from object.Caller) (int, e
 	return total, err
 }
 
+// pageBytes is from how many bytes of inputs on DeadLetters ends a page.
+const pageBytes = 4 << 20
+
 // DeadLetters lists up to limit dead letters after one, by partition and number;
-// the zero TaskID is before all of them.
+// the zero TaskID is before all of them. It returns fewer, but at least one, where
+// their inputs are many bytes: from 4 MiB on. Only an empty page is the last one.
 func (p *Pool[In, Out]) DeadLetters(ctx context.Context, from object.Caller, after TaskID, limit int) ([]DeadLetter[In], error) {
 	var all []DeadLetter[In]
 	n, err := p.partitions(ctx, from)
-	for i := after.Partition; err == nil && i < n && len(all) < limit; i++ {
+	bytes := 0
+	for i := after.Partition; err == nil && i < n && len(all) < limit && bytes < pageBytes; {
 		g := page{Limit: limit - len(all)}
 		if i == after.Partition {
 			g.After = after.Number
 		}
-		var some []DeadLetter[In]
+		var some lettersPage[In]
 		some, err = p.letters.Call(ctx, from, TaskID{Partition: i}.object(), g)
-		all = append(all, some...)
+		if len(some.Letters) == 0 {
+			i++
+			continue
+		}
+		bytes += some.Bytes
+		all = append(all, some.Letters...)
+		after = all[len(all)-1].ID
 	}
 	return all, err
 }
 
+// lettersPage is dead letters of one partition, and how large they are.
+type lettersPage[In any] struct {
+	Letters []DeadLetter[In] `json:"letters,omitempty"`
+	Bytes   int              `json:"bytes,omitempty"`
+}
+
 // Replay makes dead letters pending again, with fresh attempts, behind the other
-// tasks of their queues and keys. It returns how many. Of a partition with an id
-// that is no dead letter none is replayed, and the error is jobs.ErrNotFound.
+// tasks of their queues and keys, as many in a turn as fit. It returns how many. Of a
+// partition with an id that is no dead letter none is replayed, and the error is
+// jobs.ErrNotFound; so it is if another caller takes one of them meanwhile, and then
+// those before it are replayed.
 func (p *Pool[In, Out]) Replay(ctx context.Context, from object.Caller, ids ...TaskID) (int, error) {
-	return eachPart(ids, func(name string, nums []uint64) (int, error) { return p.replay.Call(ctx, from, name, nums) })
+	return eachPart(ids, func(name string, nums []uint64) (int, error) {
+		return lettersIn(ctx, from, p.replay, name, lettersPart{Numbers: nums})
+	})
 }
 
 // ReplayAll replays the dead letters there are.
 func (p *Pool[In, Out]) ReplayAll(ctx context.Context, from object.Caller) (int, error) {
 	total := 0
 	err := p.objects(ctx, from, func(name string) error {
-		for {
-			n, err := p.replay.Call(ctx, from, name, nil)
-			total += n
-			if err != nil || n < discardMax {
-				return err
-			}
-		}
+		n, err := lettersIn(ctx, from, p.replay, name, lettersPart{All: true})
+		total += n
+		return err
 	})
 	return total, err
 }
@@ -246,14 +273,35 @@ func (p *Pool[In, Out]) ReplayAll(ctx context.Context, from object.Caller) (int,
 // DiscardDead removes dead letters; their tasks count as cancelled from then on.
 // It returns how many, and has the error of Replay.
 func (p *Pool[In, Out]) DiscardDead(ctx context.Context, from object.Caller, ids ...TaskID) (int, error) {
-	return eachPart(ids, func(name string, nums []uint64) (int, error) { return p.discardDead.Call(ctx, from, name, nums) })
+	return eachPart(ids, func(name string, nums []uint64) (int, error) {
+		return lettersIn(ctx, from, p.discardDead, name, lettersPart{Numbers: nums})
+	})
 }
 
-// eachPart calls f with the tasks of each partition.
+// lettersIn does something to the dead letters of one partition, turn after turn.
+func lettersIn(ctx context.Context, from object.Caller, m *object.Method[lettersPart, lettersTaken], name string, part lettersPart) (total int, err error) {
+	for {
+		took, err := m.Call(ctx, from, name, part)
+		total += took.Count
+		if err != nil || took.Left <= 0 {
+			return total, err
+		}
+		part.Known, part.After, part.Most = true, took.Last, took.Left
+		if !part.All {
+			part.Numbers = part.Numbers[took.Count:]
+		}
+	}
+}
+
+// eachPart calls f with the tasks of each partition, each once.
 func eachPart(ids []TaskID, f func(name string, nums []uint64) (int, error)) (total int, errs error) {
 	var parts []batchPart[uint64]
+	seen := make(map[TaskID]bool, len(ids))
 	for i, id := range ids {
-		parts = addToPart(parts, id.object(), i, submission[uint64]{In: id.Number})
+		if !seen[id] {
+			seen[id] = true
+			parts = addToPart(parts, id.object(), i, submission[uint64]{In: id.Number})
+		}
 	}
 	for _, part := range parts {
 		nums := make([]uint64, len(part.tasks))

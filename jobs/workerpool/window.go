@@ -83,7 +83,10 @@ func (w *window) dropFirst() { w.entries = w.entries[1:] }
 
 // remove takes out the entry at p, if it is in memory.
 func (w *window) remove(p place) {
-	if i, found := w.search(p); found {
+	switch i, found := w.search(p); {
+	case found && i == 0:
+		w.dropFirst() // the usual case of a Discard
+	case found:
 		w.entries = slices.Delete(w.entries, i, i+1)
 	}
 }

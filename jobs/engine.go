@@ -25,7 +25,7 @@ type Policy interface {
 	Next() time.Time
 	// Ended stores what follows from the end of x. It is called once for each
 	// execution that ends, in its end batch, and x is no longer open. A run
-	// whose outcome is Again or Recover waits until out.Run.RetryAt, as Next
+	// whose outcome Waits does so until out.Run.RetryAt, as Next
 	// must say; then Due begins it again with that Run.
 	Ended(ctx context.Context, x Execution, out Outcome) error
 }
@@ -287,6 +287,9 @@ func (e *Engine) conclude(ctx context.Context, x *execution, how ending) error {
 		return err
 	}
 	if err := e.tellEnd(ctx, x.Execution, out); err != nil {
+		return err
+	}
+	if err := e.log(ctx, x.Execution, out); err != nil {
 		return err
 	}
 	e.st.CountExecution(string(out.Kind))

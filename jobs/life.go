@@ -194,7 +194,7 @@ func (l *Life) Ended(ctx context.Context, x Execution, out Outcome) error {
 	if err := l.put(ctx, m); err != nil {
 		return err
 	}
-	if out.Kind != Again && out.Kind != Recover {
+	if !out.Waits() {
 		if err := l.t.Ended(ctx, x, out); err != nil {
 			return err
 		}

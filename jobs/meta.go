@@ -29,6 +29,7 @@ type Meta struct {
 	RunCount         uint64 `json:"runCount"`                   // runs that were committed
 	Failures         int    `json:"failures,omitempty"`         // runs in a row that were given up
 	LastError        string `json:"lastError,omitempty"`        // cleared by a success
+	LastStack        string `json:"lastStack,omitempty"`        // of the failure in LastError, if it was a panic
 	StopReason       string `json:"stopReason,omitempty"`       // why it is stopped or failed
 
 	// Run is the progress of the present run; its Number is zero if there is
@@ -78,13 +79,13 @@ func (m Meta) begun(x Execution) Meta {
 func (m Meta) ended(x Execution, out Outcome, now time.Time) Meta {
 	m.ExecutingAt, m.ExecutionID = time.Time{}, ""
 	if out.Err != nil {
-		m.LastError = Shorten(out.Err.Error())
+		m.LastError, m.LastStack = Shorten(out.Err.Error()), out.Stack()
 	}
 	switch out.Kind {
 	case Done, Quit:
 		m.RunCount = x.Run.Number
 		m.LastSuccessfulAt = now
-		m.Failures, m.LastError = 0, ""
+		m.Failures, m.LastError, m.LastStack = 0, "", ""
 		m.Run = Run{}
 		if m.NextAt.IsZero() && !out.Result.NextAt.IsZero() {
 			m.NextAt, m.NextCause = storable(out.Result.NextAt), CauseChosen
@@ -92,7 +93,7 @@ func (m Meta) ended(x Execution, out Outcome, now time.Time) Meta {
 	case Recover:
 		m.LastRecoveryAt = now
 		m.Run = out.Run
-	case Again:
+	case Again, Snoozed:
 		m.Run = out.Run
 	default:
 		m.Failures++

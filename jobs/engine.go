@@ -131,6 +131,10 @@ type Spec struct {
 	// caller outside: it lives as long as its lease, whatever becomes of the
 	// host, and ends by Finish.
 	Work Work
+	// Hook says that a hook of the user's is called, which is no run: failures are
+	// tried again ten times in all, with waits of 1 s, 2 s and so on, and its
+	// starts and successes emit no events.
+	Hook bool
 	// Size is about how many bytes the end of the execution writes if it fails, so
 	// that not too many failures are stored in one batch.
 	Size    int
@@ -167,7 +171,7 @@ func (e *Engine) newExecution(s *Spec) *execution {
 	now := e.Now()
 	given := Execution{
 		Token: e.newToken(), Subject: s.Subject, Key: s.Key, Run: s.Run.begun(now),
-		Epoch: e.st.Epoch(), Began: now, Lease: now.Add(cmp.Or(s.Lease, e.o.Lease)), Outside: s.Work == nil,
+		Epoch: e.st.Epoch(), Began: now, Lease: now.Add(cmp.Or(s.Lease, e.o.Lease)), Outside: s.Work == nil, Hook: s.Hook,
 	}
 	if given.Key == "" {
 		given.Key = fmt.Sprintf("%s/%d", e.st.ID(), given.Run.Number)
@@ -282,7 +286,11 @@ func (e *Engine) conclude(ctx context.Context, x *execution, how ending) error {
 			return err
 		}
 	}
-	out := e.o.decide(x.Run, how, e.Now(), e.st.Seams().Rand)
+	o := e.o
+	if x.Hook {
+		o.Retry = hookRetry
+	}
+	out := o.decide(x.Run, how, e.Now(), e.st.Seams().Rand)
 	if err := e.forget(ctx, x); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ type Event struct {
 
 // tell emits an event about an execution.
 func (e *Engine) tell(ctx context.Context, kind string, x *Execution, ev Event) error {
-	if e.o.Quiet && (kind == EventStart || kind == EventSuccess || kind == EventSnooze) {
+	if (e.o.Quiet || x.Hook) && (kind == EventStart || kind == EventSuccess || kind == EventSnooze) {
 		return nil
 	}
 	ev.Subject, ev.Run, ev.Attempt = x.Subject, x.Run.Number, x.Run.Attempt

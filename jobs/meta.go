@@ -41,6 +41,10 @@ type Meta struct {
 	NextCause string    `json:"nextCause,omitempty"`
 	// Pausing says that the job will be paused when its execution has ended.
 	Pausing bool `json:"pausing,omitempty"`
+	// Purging says that the failed job is gone once OnExhausted was called.
+	Purging bool `json:"purging,omitempty"`
+	// Hooks is how many calls of OnExhausted are owed or under way.
+	Hooks int `json:"hooks,omitempty"`
 }
 
 // MetaKey is the key of an object's storage that holds its Meta, as JSON.

@@ -74,4 +74,30 @@ var runMutants = []mutant{
 		}},
 		Package: "jobs/continuous", Test: "TestSnoozedRunGoesOn",
 	},
+	{
+		Name: "hook-is-called-once", Promise: "J9", File: "jobs/hook.go",
+		Edits: []edit{{
+			Old: `	if out.Waits() {
+		h.Call`,
+			New: `	if out.Waits() && !mutant("hook-is-called-once") {
+		h.Call`,
+		}},
+		Package: "jobs/continuous", Test: "TestOnExhaustedThatFails/9",
+	},
+	{
+		Name: "purged-before-its-hook", Promise: "J9", File: "jobs/life.go",
+		Edits: []edit{{
+			Old: `	case l.purges(out) && len(l.hooks) > 0:`,
+			New: `	case l.purges(out) && len(l.hooks) > 0 && !mutant("purged-before-its-hook"):`,
+		}},
+		Package: "jobs/continuous", Test: "TestOnExhausted/2",
+	},
+	{
+		Name: "hooks-without-a-bound", Promise: "J9", File: "jobs/life.go",
+		Edits: []edit{{
+			Old: `len(l.hooks) >= maxHooks`,
+			New: `len(l.hooks) >= maxHooks && !mutant("hooks-without-a-bound")`,
+		}},
+		Package: "jobs/continuous", Test: "TestOwedCallsAreBounded",
+	},
 }

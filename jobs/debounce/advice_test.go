@@ -21,7 +21,7 @@ func TestAdviceForFlushes(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		var seen []flush
 		job := debounce.New(config{
-			Name: "hooks", Quiet: time.Minute, OnExhausted: debounce.Drop, Retry: jobs.Retry{MaxAttempts: 5},
+			Name: "hooks", Quiet: time.Minute, Exhausted: debounce.Drop, Retry: jobs.Retry{MaxAttempts: 5},
 			Flush: func(_ context.Context, f *flush) error {
 				if seen = append(seen, *f); len(seen) == 1 {
 					return jobs.Snooze(time.Hour)

@@ -51,7 +51,7 @@ func (f *Flush[E, S]) Invoke(ctx context.Context, r *object.Request) error {
 // all jobs. Each has a FlushEvent.
 const (
 	EventFlushed = "flushed" // exactly one for each generation that was flushed, whatever the reason
-	EventDropped = "dropped" // one for each generation that was given up under OnExhausted Drop
+	EventDropped = "dropped" // one for each generation that was given up under Exhausted Drop
 	EventCleared = "cleared" // one for each Clear that discarded events
 )
 

@@ -24,6 +24,7 @@ const (
 
 	flagOutside    = 1 << 0
 	flagRecovering = 1 << 1
+	flagHook       = 1 << 2
 )
 
 const zeroTime = math.MinInt64
@@ -36,6 +37,9 @@ func (x *Execution) append(b []byte) []byte {
 	}
 	if x.Run.Recovering {
 		flags |= flagRecovering
+	}
+	if x.Hook {
+		flags |= flagHook
 	}
 	b = binary.AppendUvarint(append(b, executionVersion), flags)
 	b = appendText(appendText(b, x.Subject), x.Key)
@@ -81,7 +85,7 @@ func decodeExecution(t Token, b []byte) (x Execution, err error) {
 	}
 	x.Token = t
 	flags := d.number()
-	x.Outside, x.Run.Recovering = flags&flagOutside != 0, flags&flagRecovering != 0
+	x.Outside, x.Run.Recovering, x.Hook = flags&flagOutside != 0, flags&flagRecovering != 0, flags&flagHook != 0
 	x.Subject, x.Key = d.text(), d.text()
 	x.Epoch = d.number()
 	x.Began, x.Lease = d.time(), d.time()

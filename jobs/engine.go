@@ -25,7 +25,7 @@ type Policy interface {
 	Next() time.Time
 	// Ended stores what follows from the end of x. It is called once for each
 	// execution that ends, in its end batch, and x is no longer open. A run
-	// whose outcome is Again or Recover waits until out.Run.RetryAt, as Next
+	// whose outcome Waits does so until out.Run.RetryAt, as Next
 	// must say; then Due begins it again with that Run.
 	Ended(ctx context.Context, x Execution, out Outcome) error
 }
@@ -131,6 +131,10 @@ type Spec struct {
 	// caller outside: it lives as long as its lease, whatever becomes of the
 	// host, and ends by Finish.
 	Work Work
+	// Hook says that a hook of the user's is called, which is no run: failures are
+	// tried again ten times in all, with waits of 1 s, 2 s and so on, and its
+	// starts and successes emit no events.
+	Hook bool
 	// Size is about how many bytes the end of the execution writes if it fails, so
 	// that not too many failures are stored in one batch.
 	Size    int
@@ -167,7 +171,7 @@ func (e *Engine) newExecution(s *Spec) *execution {
 	now := e.Now()
 	given := Execution{
 		Token: e.newToken(), Subject: s.Subject, Key: s.Key, Run: s.Run.begun(now),
-		Epoch: e.st.Epoch(), Began: now, Lease: now.Add(cmp.Or(s.Lease, e.o.Lease)), Outside: s.Work == nil,
+		Epoch: e.st.Epoch(), Began: now, Lease: now.Add(cmp.Or(s.Lease, e.o.Lease)), Outside: s.Work == nil, Hook: s.Hook,
 	}
 	if given.Key == "" {
 		given.Key = fmt.Sprintf("%s/%d", e.st.ID(), given.Run.Number)
@@ -282,11 +286,18 @@ func (e *Engine) conclude(ctx context.Context, x *execution, how ending) error {
 			return err
 		}
 	}
-	out := e.o.decide(x.Run, how, e.Now(), e.st.Seams().Rand)
+	o := e.o
+	if x.Hook {
+		o.Retry = hookRetry
+	}
+	out := o.decide(x.Run, how, e.Now(), e.st.Seams().Rand)
 	if err := e.forget(ctx, x); err != nil {
 		return err
 	}
 	if err := e.tellEnd(ctx, x.Execution, out); err != nil {
+		return err
+	}
+	if err := e.log(ctx, x.Execution, out); err != nil {
 		return err
 	}
 	e.st.CountExecution(string(out.Kind))

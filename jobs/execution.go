@@ -25,6 +25,7 @@ type Execution struct {
 	Began   time.Time
 	Lease   time.Time // when it is to show life again
 	Outside bool      // its holder is a caller, not a work of this host
+	Hook    bool      // it calls a hook; see Spec
 }
 
 // executionPrefix begins the keys of open executions.

@@ -6,7 +6,7 @@ import (
 )
 
 // Kinds of the events that all jobs emit, exactly one for each such change, in
-// the batch of the change (J11). The first six are of executions and are emitted
+// the batch of the change (J11). The first seven are of executions and are emitted
 // by Engine; the others are of jobs and are emitted by Life.
 const (
 	EventStart      = "start"      // an execution began
@@ -15,6 +15,7 @@ const (
 	EventRetry      = "retry"      // a failed one will be tried again, at Event.At
 	EventExhausted  = "exhausted"  // a run was given up, for Event.Reason
 	EventRecovery   = "recovery"   // a lost one will be repeated
+	EventSnooze     = "snooze"     // it asked to be run again, at Event.At
 	EventCreated    = "created"    // the job came to be
 	EventPaused     = "paused"     // no run happens until it is resumed
 	EventResumed    = "resumed"    // it goes on
@@ -28,14 +29,14 @@ type Event struct {
 	Subject string    `json:"subject,omitempty"` // see Execution
 	Run     uint64    `json:"run,omitempty"`     // see Run.Number
 	Attempt int       `json:"attempt,omitempty"` // see Run.Attempt: that of the execution which the event is about
-	At      time.Time `json:"at,omitzero"`       // of a retry: when
+	At      time.Time `json:"at,omitzero"`       // of a retry or a snooze: when the run is tried again
 	Error   string    `json:"error,omitempty"`
 	Reason  string    `json:"reason,omitempty"` // why a run was given up, or the job ended
 }
 
 // tell emits an event about an execution.
 func (e *Engine) tell(ctx context.Context, kind string, x *Execution, ev Event) error {
-	if e.o.Quiet && (kind == EventStart || kind == EventSuccess) {
+	if (e.o.Quiet || x.Hook) && (kind == EventStart || kind == EventSuccess || kind == EventSnooze) {
 		return nil
 	}
 	ev.Subject, ev.Run, ev.Attempt = x.Subject, x.Run.Number, x.Run.Attempt
@@ -53,6 +54,8 @@ func (e *Engine) tellEnd(ctx context.Context, x *Execution, out Outcome) error {
 		return e.tell(ctx, EventSuccess, x, Event{})
 	case Recover:
 		return e.tell(ctx, EventRecovery, x, Event{Error: text})
+	case Snoozed:
+		return e.tell(ctx, EventSnooze, x, Event{At: out.Run.RetryAt})
 	case Cancelled:
 		return nil // the job type tells
 	}

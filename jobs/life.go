@@ -23,7 +23,7 @@ type Type interface {
 	// event. See Policy.Next.
 	Next() time.Time
 	// Ended is told of the end of a run, in the end batch: of outcomes Done,
-	// Quit with Stop, GaveUp (whatever LifeOptions.OnExhausted says, but for
+	// Quit with Stop, GaveUp (whatever LifeOptions.Exhausted says, but for
 	// Purge) and Cancelled. It moves the schedule and drops what was used up.
 	Ended(ctx context.Context, x Execution, out Outcome) error
 }
@@ -44,9 +44,16 @@ func (e Exhausted) Valid() bool { return e <= Purge }
 // LifeOptions are the settings of a Life.
 type LifeOptions struct {
 	Options
-	Type        string // for Meta
-	Version     string // of the definition, for Meta
-	OnExhausted Exhausted
+	Type      string // for Meta
+	Version   string // of the definition, for Meta
+	Exhausted Exhausted
+	// OnExhausted is called for each run that was given up, beside the turns, after
+	// the batch that gave it up is durable. It is called at least once, and again
+	// after an error, with growing waits, until ten calls have failed; after a
+	// crash as an execution is (R4). Calls for one job are made one at a time, in
+	// order, and no further run begins while 16 are owed. A job that Purge ends is
+	// failed until then. Nil: there is no hook.
+	OnExhausted func(ctx context.Context, x *Exhaustion) error
 }
 
 // Life is the life of one job that has at most one execution open: its metadata,
@@ -58,6 +65,9 @@ type Life struct {
 	o    LifeOptions
 	t    Type
 	meta Meta // as stored
+
+	hooks   []owedHook // calls of OnExhausted that are owed, in order; see Meta.Hooks
+	calling Token      // the execution of the first of them, if it is under way
 }
 
 // NewLife reads the job's metadata and makes the check of a wake-up. A
@@ -73,7 +83,10 @@ func NewLife(ctx context.Context, st *object.State, o LifeOptions, t Type) (*Lif
 	if err != nil {
 		return nil, err
 	}
-	l.meta = l.meta.normal(l.e.Open())
+	if err := l.loadHooks(ctx); err != nil {
+		return nil, err
+	}
+	l.meta = l.meta.normal(l.Open())
 	return l, l.e.wake(ctx)
 }
 
@@ -82,6 +95,14 @@ func (l *Life) Exists() bool { return l.meta.Status != None }
 
 // Meta returns the metadata as it is stored.
 func (l *Life) Meta() Meta { return l.meta }
+
+// Open returns how many executions of runs are open, which is 0 or 1.
+func (l *Life) Open() int {
+	if l.calling != "" {
+		return l.e.Open() - 1
+	}
+	return l.e.Open()
+}
 
 // Engine is the engine of the job's executions.
 func (l *Life) Engine() *Engine { return l.e }
@@ -104,6 +125,7 @@ func (l *Life) put(ctx context.Context, m Meta) error {
 	m.UpdatedAt = l.e.Now()
 	m.Version = l.o.Version
 	m.Attempt, m.RecoveryAttempts = m.Run.Attempt, m.Run.Recoveries
+	m.Hooks = len(l.hooks)
 	if err := l.st.Storage().Put(ctx, MetaKey, m); err != nil {
 		return err
 	}
@@ -111,10 +133,14 @@ func (l *Life) put(ctx context.Context, m Meta) error {
 	return nil
 }
 
-// Next is the earliest time at which a run begins; see Policy.
-func (l *Life) Next() time.Time {
+// Next is the earliest time at which a run, or a call of OnExhausted, begins; see
+// Policy.
+func (l *Life) Next() time.Time { return earliest(l.NextRun(), l.nextHook()) }
+
+// NextRun is when the next run begins; zero if none is due.
+func (l *Life) NextRun() time.Time {
 	switch m := &l.meta; {
-	case m.Status != Running:
+	case m.Status != Running, len(l.hooks) >= maxHooks && l.o.OnExhausted != nil:
 		return time.Time{}
 	case !m.Run.RetryAt.IsZero():
 		return m.Run.RetryAt
@@ -124,10 +150,13 @@ func (l *Life) Next() time.Time {
 	return l.t.Next()
 }
 
-// Due begins the run that is due; see Policy.
+// Due begins the run that is due, and the call of OnExhausted; see Policy.
 func (l *Life) Due(ctx context.Context, now time.Time) error {
+	if err := l.callHook(ctx, now); err != nil {
+		return err
+	}
 	for {
-		at := l.Next()
+		at := l.NextRun()
 		if at.IsZero() || at.After(now) {
 			return nil
 		}
@@ -135,7 +164,7 @@ func (l *Life) Due(ctx context.Context, now time.Time) error {
 		if begun || err != nil {
 			return err
 		}
-		if next := l.Next(); !next.IsZero() && !next.After(at) {
+		if next := l.NextRun(); !next.IsZero() && !next.After(at) {
 			return fmt.Errorf("jobs: %s: run due at %s was neither begun nor moved", l.st.ID(), at)
 		}
 	}
@@ -182,6 +211,14 @@ func (l *Life) key(run Run) string {
 
 // Ended is the end of an execution; see Policy. All ends go this way.
 func (l *Life) Ended(ctx context.Context, x Execution, out Outcome) error {
+	if x.Hook {
+		return l.hookEnded(ctx, out)
+	}
+	if out.Kind == GaveUp && l.o.OnExhausted != nil {
+		if err := l.owe(ctx, x, out); err != nil {
+			return err
+		}
+	}
 	m := l.meta.ended(x, out, l.e.Now())
 	to, reason := l.after(out)
 	if to == Terminated {
@@ -191,10 +228,11 @@ func (l *Life) Ended(ctx context.Context, x Execution, out Outcome) error {
 	if err != nil {
 		return err
 	}
+	m.Purging = to == Failed && l.purges(out)
 	if err := l.put(ctx, m); err != nil {
 		return err
 	}
-	if out.Kind != Again && out.Kind != Recover {
+	if !out.Waits() {
 		if err := l.t.Ended(ctx, x, out); err != nil {
 			return err
 		}
@@ -210,9 +248,11 @@ func (l *Life) after(out Outcome) (to Status, reason string) {
 		return Terminated, out.Result.Reason
 	case out.Kind == Quit:
 		return Stopped, out.Result.Reason
-	case out.Reason == ReasonRecoveries, out.Kind == GaveUp && l.o.OnExhausted == Fail:
+	case out.Reason == ReasonRecoveries, out.Kind == GaveUp && l.o.Exhausted == Fail:
 		return Failed, gaveUp
-	case out.Kind == GaveUp && l.o.OnExhausted == Purge:
+	case l.purges(out) && len(l.hooks) > 0: // the hook is called first
+		return Failed, gaveUp
+	case l.purges(out):
 		return Terminated, gaveUp
 	case l.meta.Pausing:
 		return Paused, ""
@@ -220,11 +260,16 @@ func (l *Life) after(out Outcome) (to Status, reason string) {
 	return Running, ""
 }
 
+// purges reports whether the job is gone after an outcome.
+func (l *Life) purges(out Outcome) bool {
+	return out.Kind == GaveUp && out.Reason != ReasonRecoveries && l.o.Exhausted == Purge
+}
+
 // moved returns m in another status, if the table has the move (J3).
 func moved(m Meta, to Status, reason string) (Meta, error) {
 	if err := m.Status.Move(to); err != nil {
 		return m, err
 	}
-	m.Status, m.StopReason, m.Pausing = to, Shorten(reason), false
+	m.Status, m.StopReason, m.Pausing, m.Purging = to, Shorten(reason), false, false
 	return m, nil
 }

@@ -29,6 +29,7 @@ type Meta struct {
 	RunCount         uint64 `json:"runCount"`                   // runs that were committed
 	Failures         int    `json:"failures,omitempty"`         // runs in a row that were given up
 	LastError        string `json:"lastError,omitempty"`        // cleared by a success
+	LastStack        string `json:"lastStack,omitempty"`        // of the failure in LastError, if it was a panic
 	StopReason       string `json:"stopReason,omitempty"`       // why it is stopped or failed
 
 	// Run is the progress of the present run; its Number is zero if there is
@@ -40,6 +41,10 @@ type Meta struct {
 	NextCause string    `json:"nextCause,omitempty"`
 	// Pausing says that the job will be paused when its execution has ended.
 	Pausing bool `json:"pausing,omitempty"`
+	// Purging says that the failed job is gone once OnExhausted was called.
+	Purging bool `json:"purging,omitempty"`
+	// Hooks is how many calls of OnExhausted are owed or under way.
+	Hooks int `json:"hooks,omitempty"`
 }
 
 // MetaKey is the key of an object's storage that holds its Meta, as JSON.
@@ -78,13 +83,13 @@ func (m Meta) begun(x Execution) Meta {
 func (m Meta) ended(x Execution, out Outcome, now time.Time) Meta {
 	m.ExecutingAt, m.ExecutionID = time.Time{}, ""
 	if out.Err != nil {
-		m.LastError = Shorten(out.Err.Error())
+		m.LastError, m.LastStack = Shorten(out.Err.Error()), out.Stack()
 	}
 	switch out.Kind {
 	case Done, Quit:
 		m.RunCount = x.Run.Number
 		m.LastSuccessfulAt = now
-		m.Failures, m.LastError = 0, ""
+		m.Failures, m.LastError, m.LastStack = 0, "", ""
 		m.Run = Run{}
 		if m.NextAt.IsZero() && !out.Result.NextAt.IsZero() {
 			m.NextAt, m.NextCause = storable(out.Result.NextAt), CauseChosen
@@ -92,7 +97,7 @@ func (m Meta) ended(x Execution, out Outcome, now time.Time) Meta {
 	case Recover:
 		m.LastRecoveryAt = now
 		m.Run = out.Run
-	case Again:
+	case Again, Snoozed:
 		m.Run = out.Run
 	default:
 		m.Failures++

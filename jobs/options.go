@@ -40,7 +40,7 @@ type Options struct {
 	// MergeEnds is how many executions may end in one batch. If more begin between
 	// two such batches than end in one, work that could run waits. Zero means 512.
 	MergeEnds int
-	// Quiet leaves out the events of starts and successes.
+	// Quiet leaves out the events of starts, successes and snoozes.
 	Quiet bool
 	// LazyAlarm leaves the object's alarm alone when it is to come and is
 	// earlier than it need be. The wake-up that is too early finds nothing due

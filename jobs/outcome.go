@@ -42,14 +42,18 @@ const (
 	Again     Kind = "again"     // failed; tried again at Run.RetryAt
 	GaveUp    Kind = "gave up"   // failed for the last time, see Reason
 	Recover   Kind = "recover"   // lost; repeated at Run.RetryAt
+	Snoozed   Kind = "snoozed"   // asked by Snooze to be run again at Run.RetryAt
 	Cancelled Kind = "cancelled" // ended with an error after Engine.Cancel
 )
+
+// Waits reports whether the run goes on with a further execution at Run.RetryAt.
+func (o Outcome) Waits() bool { return o.Kind == Again || o.Kind == Recover || o.Kind == Snoozed }
 
 // Outcome is what follows from the end of an execution. It is decided in one
 // place, for all job types.
 type Outcome struct {
 	Kind   Kind
-	Run    Run    // the run's progress, to be stored for Again and Recover
+	Run    Run    // the run's progress, to be stored for Again, Recover and Snoozed
 	Err    error  // of all but Done and Quit
 	Reason Reason // of GaveUp
 	Result Result // of Done and Quit; Store has run
@@ -77,6 +81,9 @@ func (o *Options) decide(run Run, e ending, now time.Time, src rand.Source) Outc
 		return Outcome{Kind: Done, Run: run, Result: e.result}
 	case e.cancelled:
 		return Outcome{Kind: Cancelled, Run: run.failed(e.err), Err: e.err}
+	}
+	if wait, ok := snoozeOf(e.err); ok {
+		return Outcome{Kind: Snoozed, Run: run.snoozed(now, wait)}
 	}
 	run = run.failed(e.err)
 	at, reason := o.Retry.next(run, now, e.err, src)

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
@@ -24,7 +25,8 @@ type Retry struct {
 	// than this after its first execution began. Zero means no limit.
 	MaxElapsed time.Duration
 	// RetryIf reports whether an error is worth another try. It is not asked
-	// about executions that were lost. Nil means each error is.
+	// about executions that were lost, nor about errors that are Permanent. Nil
+	// means each error is.
 	RetryIf func(error) bool
 }
 
@@ -43,19 +45,27 @@ const (
 	ReasonAttempts     Reason = "attempts"      // Retry.MaxAttempts
 	ReasonDuration     Reason = "duration"      // Retry.MaxElapsed
 	ReasonNotRetryable Reason = "not retryable" // Retry.RetryIf
+	ReasonPermanent    Reason = "permanent"     // the error is Permanent
 	ReasonRecoveries   Reason = "recoveries"    // Options.MaxRecoveries
 )
 
 // next returns when a run that has just failed is tried again, or why it is not.
 // Of run, Failures counts this failure already.
 func (r Retry) next(run Run, now time.Time, err error, src rand.Source) (time.Time, Reason) {
+	if object.IsPermanent(err) {
+		return time.Time{}, ReasonPermanent
+	}
 	if r.RetryIf != nil && !errors.Is(err, ErrLost) && !r.RetryIf(err) {
 		return time.Time{}, ReasonNotRetryable
 	}
 	if run.Failures >= max(r.MaxAttempts, 1) {
 		return time.Time{}, ReasonAttempts
 	}
-	at := now.Add(r.Backoff.Delay(run.Failures, src))
+	wait, wished := object.RetryDelay(err)
+	if !wished {
+		wait = r.Backoff.Delay(run.Failures, src)
+	}
+	at := now.Add(wait)
 	if r.MaxElapsed > 0 && at.Sub(run.FirstAt) > r.MaxElapsed {
 		return time.Time{}, ReasonDuration
 	}

@@ -109,6 +109,7 @@ func (e *Engine) recover(ctx context.Context, x *execution) error {
 		attempt++
 	}
 	err := e.st.Recovered(ctx, object.Recovery{
+		Task:  e.taskName(x.Subject),
 		Cause: string(a.Cause), Age: max(0, e.Now().Sub(x.Began)), Attempt: attempt, Action: string(a.Verb),
 	})
 	if err != nil {

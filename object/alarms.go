@@ -194,23 +194,32 @@ func (f *firing) failed(t *turn, cause error) error {
 	}
 	if row == nil || row.Gen != f.gen { // the handler, or another turn meanwhile, has committed a change of it
 		f.settled = true
+		if f.row != nil {
+			a.logFailed(*f.row, cause, time.Time{})
+		}
 		return cause
 	}
 	f.row = row
 	t.firing, t.life, t.object = nil, nil, &a.object
-	switch next, dead := f.next(a, cause); {
+	next, dead := f.next(a, cause)
+	switch {
 	case t.again != nil:
-		t.replaceAlarm(t.again)
+		next, dead = t.again, ""
 	case dead != "":
 		t.bury(*f.row, cause, dead)
 	default:
 		a.hosted.counts.retries.Add(1)
+	}
+	if dead == "" {
 		t.replaceAlarm(next)
 	}
 	if err := t.commit(false); err != nil {
 		return errors.Join(cause, err)
 	}
 	f.settled = true
+	if dead == "" { // else the dead letter is told of
+		a.logFailed(*f.row, cause, next.Due)
+	}
 	return cause
 }
 
@@ -227,17 +236,15 @@ func (f *firing) next(a *activation, cause error) (next *alarm.Row, dead string)
 	row.Crashes = 0
 	row.LastError = cause.Error()
 	row.Gen = h.store.NextSeq()
-	var permanent *permanentError
-	if errors.As(cause, &permanent) {
+	if IsPermanent(cause) {
 		return nil, "permanent error"
 	}
 	delay, ok := a.hosted.options.AlarmRetry.Next(row.Attempt, h.seams.Rand.Uint64())
 	if !ok {
 		return nil, "retries used up"
 	}
-	var after *retryAfterError
-	if errors.As(cause, &after) {
-		delay = max(after.after, 0)
+	if wished, ok := RetryDelay(cause); ok {
+		delay = wished
 	}
 	row.Due = h.seams.Clock.Now().Add(delay).Round(0)
 	return &row, ""
@@ -257,8 +264,9 @@ func (t *turn) bury(row alarm.Row, cause error, reason string) {
 	d := DeadLetter{
 		ID: a.id, Seq: h.store.NextSeq(), Scheduled: row.Scheduled, Died: h.seams.Clock.Now(),
 		Attempts: row.Attempt, Crashes: row.Crashes, LastError: row.LastError, Reason: reason,
+		Stack: alarm.Cut(stackOf(cause), MaxStackBytes),
 	}
 	t.write().SetDead(t.object.Shard, a.id, d.Seq, encodeDead(d))
 	t.writes.alarmSet, t.writes.alarm, t.writes.removes = true, nil, true
-	t.then(func(at storage.Ticket) { h.died(a.hosted, d, at) })
+	t.then(func(at storage.Ticket) { h.died(a.hosted, d, cause, at) })
 }

@@ -111,7 +111,7 @@ func (w *Work) run() {
 	if h.seams.Probe != nil {
 		h.seams.At("work/start", s.act.id.String())
 	}
-	log := func(err error) { s.Log().Error("work panicked", "work", w.name, "error", err) }
+	log := func(err error) { s.Log().Error("work panicked", telling(err, "work", w.name)...) }
 	if err := guard(&s.act.id, func() error { w.fn(workContext{w}); return nil }, log); err != nil {
 		log(err)
 	}

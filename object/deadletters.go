@@ -21,6 +21,8 @@ type DeadLetter struct {
 	Crashes   int        `json:"crashes"` // attempts in a row that the end of a process cut off
 	LastError string     `json:"lastError"`
 	Reason    string     `json:"reason"` // why there are no further attempts
+	// Stack is that of the last attempt if it panicked, at most MaxStackBytes.
+	Stack string `json:"stack,omitempty"`
 }
 
 func encodeDead(d DeadLetter) []byte {
@@ -103,9 +105,10 @@ func (h *Host) takeDeadLetter(ctx context.Context, id storage.ID, seq uint64, us
 }
 
 // died tells of a new dead letter, its hook when the letter is durable.
-func (h *Host) died(c *hosted, d DeadLetter, at storage.Ticket) {
+func (h *Host) died(c *hosted, d DeadLetter, cause error, at storage.Ticket) {
 	c.counts.dead.Add(1)
-	h.options.Logger.Error("alarm is a dead letter", "class", d.ID.Class, "object", d.ID.Name, "reason", d.Reason, "error", d.LastError)
+	h.options.Logger.Error("alarm is a dead letter", telling(cause, "class", d.ID.Class, "object", d.ID.Name,
+		"attempt", d.Attempts, "scheduled", d.Scheduled, "reason", d.Reason)...)
 	if c.options.OnDeadLetter == nil {
 		return
 	}
@@ -122,7 +125,9 @@ func (h *Host) died(c *hosted, d DeadLetter, at storage.Ticket) {
 // tellDead runs the hook for a dead letter.
 func (h *Host) tellDead(c *hosted, d DeadLetter) {
 	defer h.life.leave()
-	log := func(err error) { h.options.Logger.Error("OnDeadLetter panicked", "error", err) }
+	log := func(err error) {
+		h.options.Logger.Error("OnDeadLetter panicked", telling(err, "class", d.ID.Class, "object", d.ID.Name)...)
+	}
 	if err := guard(&d.ID, func() error { c.options.OnDeadLetter(h.life.ctx, d); return nil }, log); err != nil {
 		log(err)
 	}

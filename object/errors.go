@@ -3,7 +3,6 @@ package object
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -63,7 +62,7 @@ func Retryable(err error) bool {
 }
 
 // PanicError is what the caller of a handler that panicked gets. It matches
-// ErrPanic.
+// ErrPanic. Its text is one line; the stack is in the field, and in the log.
 type PanicError struct {
 	ID    storage.ID
 	Value any    // what the handler panicked with; nil if it called runtime.Goexit
@@ -71,7 +70,7 @@ type PanicError struct {
 }
 
 func (e *PanicError) Error() string {
-	return fmt.Sprintf("%s: %v: %v\n%s", e.ID, ErrPanic, e.Value, e.Stack)
+	return fmt.Sprintf("%s: %v: %v", e.ID, ErrPanic, e.Value)
 }
 
 // Is reports whether target is ErrPanic.
@@ -85,35 +84,3 @@ func (e *PanicError) Unwrap() error {
 
 // named wraps a runtime error with the object's name.
 func named(id storage.ID, err error) error { return fmt.Errorf("%s: %w", id, err) }
-
-// Permanent makes an alarm handler's error final: the alarm becomes a dead
-// letter without further attempts. It returns nil for nil.
-func Permanent(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &permanentError{err}
-}
-
-type permanentError struct{ err error }
-
-func (e *permanentError) Error() string { return e.err.Error() }
-func (e *permanentError) Unwrap() error { return e.err }
-
-// RetryAfter makes the next attempt of a failed alarm happen after d instead of
-// at the time of its retry policy; the attempt counts all the same. It returns
-// nil for a nil error.
-func RetryAfter(d time.Duration, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &retryAfterError{d, err}
-}
-
-type retryAfterError struct {
-	after time.Duration
-	err   error
-}
-
-func (e *retryAfterError) Error() string { return e.err.Error() }
-func (e *retryAfterError) Unwrap() error { return e.err }

@@ -171,6 +171,7 @@ func (q *wakeQueue) next() (id storage.ID, ok bool) {
 type Recovery struct {
 	ID      storage.ID
 	At      time.Time     // when it was found; set by Recovered
+	Task    string        // of the object, which is concerned; empty: the object itself
 	Cause   string        // such as "process died"
 	Age     time.Duration // how long ago what was cut off had begun
 	Attempt int           // recoveries of it so far, this one included
@@ -188,9 +189,18 @@ func (s *State) Recovered(ctx context.Context, r Recovery) error {
 	t.then(func(storage.Ticket) {
 		h.metrics.recoveries.WithLabelValues(r.Cause).Inc()
 		h.report.add(r)
-		s.Log().Info("recovered", "cause", r.Cause, "age", r.Age, "attempt", r.Attempt, "action", r.Action)
+		s.Log().Info("recovered", r.attributes()...)
 	})
 	return nil
+}
+
+// attributes are what a log line tells of r, beside the object.
+func (r Recovery) attributes() []any {
+	args := []any{"cause", r.Cause, "age", r.Age, "attempt", r.Attempt, "action", r.Action}
+	if r.Task != "" {
+		args = append(args, "task", r.Task)
+	}
+	return args
 }
 
 // report keeps the last recoveries of a host.

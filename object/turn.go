@@ -185,7 +185,9 @@ func (a *activation) perform(t *turn, r *Request) error {
 	case *firing:
 		err = a.performAlarm(t, r, op)
 	default:
-		err = a.performCall(t, r)
+		if err = a.performCall(t, r); err != nil {
+			a.logPanic(err, methodOf(r.op))
+		}
 	}
 	a.hosted.counts.turn(err)
 	return err

@@ -17,6 +17,7 @@ const HeaderKey = "meta"
 type Header struct {
 	Status      string    `json:"status"`
 	ExecutingAt time.Time `json:"executingAt"`
+	Hooks       int       `json:"hooks"` // calls of the user's hook that are owed, which need an alarm in each status
 }
 
 // The statuses of a job as they are stored; see package jobs.
@@ -86,7 +87,7 @@ func (f facts) contradiction() (promise, problem string, orphan bool) {
 		return "J5", "status is executing and no execution is open", false
 	case status != executing && !f.header.ExecutingAt.IsZero():
 		return "J2", "executingAt is set and status is " + status, false
-	case resting[status] && f.armed:
+	case resting[status] && f.armed && f.header.Hooks == 0:
 		return "J3", "an alarm is set and status is " + status, false
 	case status == running && !f.armed:
 		return "R3", "status is running and no alarm is set", true

@@ -18,7 +18,7 @@ var contract = map[string]int{
 	"O": 17,
 	"S": 10,
 	"A": 10,
-	"J": 12,
+	"J": 14,
 	"C": 4,
 	"D": 5,
 	"W": 8,
@@ -43,7 +43,7 @@ var crashRows = map[string]int{
 	"SU": 0,
 	"PL": 2,
 	"SC": 2,
-	"JB": 0,
+	"JB": 6,
 	"ST": 4,
 	"HN": 3,
 }

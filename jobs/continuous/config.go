@@ -30,9 +30,15 @@ type Config[S any] struct {
 	// Retry says how a failed run is tried again. Zero means not at all: the
 	// next run is by the schedule.
 	Retry jobs.Retry
-	// OnExhausted says what becomes of a job when a run was given up. Zero means
+	// Exhausted says what becomes of a job when a run was given up. Zero means
 	// that it goes on by its schedule.
-	OnExhausted jobs.Exhausted
+	Exhausted jobs.Exhausted
+	// OnExhausted is called for each run that was given up, beside the turns: at
+	// least once, unless ten calls in a row end with an error. A repeat, after an
+	// error or a crash, has the same Key. Calls for one job come in order, one at
+	// a time; runs go on meanwhile, until 16 calls are owed. With Exhausted Purge
+	// the job is failed until the call is over, and then gone.
+	OnExhausted func(ctx context.Context, x *jobs.Exhaustion) error
 	// Timeout bounds one execution of Run. Zero means no limit.
 	Timeout time.Duration
 	// StartLater leaves the first run to the schedule. By default it is begun
@@ -58,8 +64,8 @@ func (c *Config[S]) Validate() error {
 		return fmt.Errorf("%w: continuous %s: Run is nil", jobs.ErrInvalid, c.Name)
 	case !c.Missed.Valid():
 		return fmt.Errorf("%w: continuous %s: Missed is %d", jobs.ErrInvalid, c.Name, c.Missed)
-	case !c.OnExhausted.Valid():
-		return fmt.Errorf("%w: continuous %s: OnExhausted is %d", jobs.ErrInvalid, c.Name, c.OnExhausted)
+	case !c.Exhausted.Valid():
+		return fmt.Errorf("%w: continuous %s: Exhausted is %d", jobs.ErrInvalid, c.Name, c.Exhausted)
 	}
 	for _, err := range []error{c.Schedule.Validate(), c.execution().Validate()} {
 		if err != nil {

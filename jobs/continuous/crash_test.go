@@ -171,7 +171,7 @@ func TestExhaustionSurvivesCrashes(t *testing.T) {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
 			crashes.Try(t, func(s *harness.Sim) {
 				j := ticking(s, continuous.Config[tally]{
-					Schedule: jobs.Every(time.Hour), OnExhausted: policy,
+					Schedule: jobs.Every(time.Hour), Exhausted: policy,
 					Retry: jobs.Retry{MaxAttempts: 2, Backoff: jobs.Constant(time.Minute)},
 					Run:   func(context.Context, *continuous.Run[tally]) error { return errors.New("boom") },
 				})

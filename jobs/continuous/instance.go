@@ -37,7 +37,8 @@ func load[S any](ctx context.Context, st *object.State, c *Config[S]) (*instance
 		return nil, err
 	}
 	in.life, err = jobs.NewLife(ctx, st, jobs.LifeOptions{
-		Options: c.execution(), Type: "continuous", Version: c.Version, OnExhausted: c.OnExhausted,
+		Options: c.execution(), Type: "continuous", Version: c.Version,
+		Exhausted: c.Exhausted, OnExhausted: c.OnExhausted,
 	}, in)
 	return in, err
 }
@@ -156,7 +157,7 @@ func (in *instance[S]) status(context.Context, none) (Status, error) {
 	if err := in.existing(); err != nil {
 		return Status{}, err
 	}
-	return Status{Meta: in.life.Meta(), Due: in.life.Next()}, nil
+	return Status{Meta: in.life.Meta(), Due: in.life.NextRun()}, nil
 }
 
 func (in *instance[S]) state(ctx context.Context, _ none) (state S, err error) {

@@ -93,7 +93,7 @@ func TestSlowAttemptsAndDuration(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		var began []time.Time
 		j := ticking(s, continuous.Config[tally]{
-			Schedule: jobs.Every(24 * time.Hour), OnExhausted: jobs.Fail,
+			Schedule: jobs.Every(24 * time.Hour), Exhausted: jobs.Fail,
 			Retry: jobs.Retry{MaxAttempts: 9, Backoff: jobs.Constant(time.Minute), MaxElapsed: 25 * time.Minute},
 			Run: func(context.Context, *continuous.Run[tally]) error {
 				began = append(began, s.Now())

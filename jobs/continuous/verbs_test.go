@@ -173,7 +173,7 @@ func TestMistakesInDefinition(t *testing.T) {
 		"Name":      {Run: run},
 		"Run":       {Name: "j"},
 		"Missed":    {Name: "j", Run: run, Missed: 9},
-		"Exhausted": {Name: "j", Run: run, OnExhausted: 9},
+		"Exhausted": {Name: "j", Run: run, Exhausted: 9},
 		"schedule":  {Name: "j", Run: run, Schedule: jobs.Every(-1)},
 		"Retry":     {Name: "j", Run: run, Retry: jobs.Retry{MaxAttempts: -1}},
 		"Timeout":   {Name: "j", Run: run, Timeout: -1},

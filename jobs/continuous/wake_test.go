@@ -79,7 +79,7 @@ func TestConstructorOnlyArms(t *testing.T) {
 func TestAtRest(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{
-			Schedule: jobs.Every(time.Minute), OnExhausted: jobs.Fail,
+			Schedule: jobs.Every(time.Minute), Exhausted: jobs.Fail,
 			Run: func(_ context.Context, run *continuous.Run[tally]) error {
 				if run.ID == "failed" {
 					return errors.New("boom")

@@ -58,9 +58,14 @@ type Config[E, S any] struct {
 	Retry jobs.Retry
 	// Timeout ends the ctx of one attempt to flush. Zero means no limit.
 	Timeout time.Duration
-	// OnExhausted says what follows when a flush is given up: Fail or Drop.
-	// Zero is Fail.
-	OnExhausted Exhausted
+	// Exhausted says what follows when a flush is given up: Fail or Drop. Zero
+	// is Fail.
+	Exhausted Exhausted
+	// OnExhausted is called for each flush that was given up, beside the turns: at
+	// least once, unless ten calls in a row end with an error. A repeat, after an
+	// error or a crash, has the same Key. Calls for one object come in order, one
+	// at a time; flushes go on meanwhile, until 16 calls are owed.
+	OnExhausted func(ctx context.Context, x *jobs.Exhaustion) error
 	// Execution holds the finer settings of the attempts: leases and recovery.
 	// Its Retry, Timeout and LazyAlarm are set by this package. Zero is fit for
 	// production.
@@ -136,8 +141,8 @@ func (c Config[E, S]) mistake() string {
 		return fmt.Sprintf("MaxPending must not be negative: %d", c.MaxPending)
 	case c.MaxPending != 0 && c.MaxEvents > c.MaxPending, c.MaxPending == 0 && c.MaxEvents > defaultMaxPending:
 		return "MaxEvents is greater than MaxPending"
-	case c.OnExhausted > Drop:
-		return "OnExhausted is neither Fail nor Drop"
+	case c.Exhausted > Drop:
+		return "Exhausted is neither Fail nor Drop"
 	}
 	return ""
 }

@@ -18,7 +18,7 @@ func TestValidate(t *testing.T) {
 	good := []config{
 		{Name: "x", Quiet: time.Second, Flush: nop},
 		{Name: "x", Quiet: time.Second, MaxWait: time.Minute, MaxEvents: 10, Flush: nop, Reduce: collect},
-		{Name: "x", Mode: debounce.Window, Window: time.Second, Flush: nop, OnExhausted: debounce.Drop},
+		{Name: "x", Mode: debounce.Window, Window: time.Second, Flush: nop, Exhausted: debounce.Drop},
 	}
 	for _, c := range good {
 		if err := c.Validate(); err != nil {
@@ -38,7 +38,7 @@ func TestValidate(t *testing.T) {
 		"MaxPending must not be negative: -1": {Name: "x", Quiet: time.Second, MaxPending: -1, Flush: nop},
 		"more than may wait":                  {Name: "x", Quiet: time.Second, MaxEvents: 10, MaxPending: 9, Flush: nop},
 		"unknown mode":                        {Name: "x", Mode: 7, Quiet: time.Second, Flush: nop},
-		"unknown exhausted":                   {Name: "x", Quiet: time.Second, OnExhausted: 7, Flush: nop},
+		"unknown exhausted":                   {Name: "x", Quiet: time.Second, Exhausted: 7, Flush: nop},
 		"negative timeout":                    {Name: "x", Quiet: time.Second, Timeout: -1, Flush: nop},
 		"negative retry":                      {Name: "x", Quiet: time.Second, Retry: jobs.Retry{MaxAttempts: -1}, Flush: nop},
 		"heartbeat over lease":                {Name: "x", Quiet: time.Second, Flush: nop, Execution: jobs.Options{Lease: 1, Heartbeat: 2}},

@@ -37,7 +37,7 @@ func (in *instance[E, S]) flushNow(ctx context.Context, _ none) (last uint64, er
 // hurry tries a flush that waits for its next attempt at once. It does not touch
 // one that is being attempted.
 func (in *instance[E, S]) hurry(ctx context.Context) error {
-	if !in.buffer.isClosed() || in.life.Engine().Open() > 0 {
+	if !in.buffer.isClosed() || in.life.Open() > 0 {
 		return nil
 	}
 	return in.life.RunNow(ctx, string(in.buffer.closed.reason))

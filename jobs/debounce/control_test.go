@@ -268,7 +268,7 @@ func TestCrashExhaustedFail(t *testing.T) {
 // and later ones are flushed. Case 2. Proves J9 for debounce.
 func TestCrashExhaustedDrop(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
-		l := newLedger(s, config{Quiet: seconds(5), OnExhausted: debounce.Drop})
+		l := newLedger(s, config{Quiet: seconds(5), Exhausted: debounce.Drop})
 		l.fail = func(f *flush) error {
 			if f.Generation == 1 {
 				return errors.New("broken")
@@ -291,7 +291,7 @@ func TestCrashExhaustedDrop(t *testing.T) {
 func TestCrashedTooOften(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{
-			Quiet: seconds(5), OnExhausted: debounce.Drop, Execution: jobs.Options{MaxRecoveries: -1},
+			Quiet: seconds(5), Exhausted: debounce.Drop, Execution: jobs.Options{MaxRecoveries: -1},
 		})
 		l.add("a")
 		s.Advance(seconds(10))

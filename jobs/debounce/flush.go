@@ -51,7 +51,7 @@ func (f *Flush[E, S]) Invoke(ctx context.Context, r *object.Request) error {
 // all jobs. Each has a FlushEvent.
 const (
 	EventFlushed = "flushed" // exactly one for each generation that was flushed, whatever the reason
-	EventDropped = "dropped" // one for each generation that was given up under OnExhausted Drop
+	EventDropped = "dropped" // one for each generation that was given up under Exhausted Drop
 	EventCleared = "cleared" // one for each Clear that discarded events
 )
 
@@ -132,14 +132,12 @@ func (in *instance[E, S]) key(g generation) string {
 // success its events go, and after giving up as the configuration says. A job
 // that failed keeps them for Resume.
 func (in *instance[E, S]) Ended(ctx context.Context, x jobs.Execution, out jobs.Outcome) error {
-	g := in.buffer.closed
 	switch {
 	case !in.buffer.isClosed():
 		return nil
 	case out.Kind == jobs.Done:
 		return in.settle(ctx, EventFlushed, x.Run.Attempt, nil)
 	case out.Kind == jobs.GaveUp && in.life.Meta().Status != jobs.Failed:
-		in.st.Log().Error("flush was given up: its events are dropped", "generation", g.number, "events", g.count, "error", out.Err)
 		return in.settle(ctx, EventDropped, x.Run.Attempt, out.Err)
 	}
 	return nil

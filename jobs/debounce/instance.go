@@ -38,7 +38,8 @@ func load[E, S any](ctx context.Context, st *object.State, c *Config[E, S]) (*in
 		}
 	}
 	in.life, err = jobs.NewLife(ctx, st, jobs.LifeOptions{
-		Options: c.Execution, Type: "debounce", Version: c.Version, OnExhausted: c.OnExhausted.policy(),
+		Options: c.Execution, Type: "debounce", Version: c.Version,
+		Exhausted: c.Exhausted.policy(), OnExhausted: c.OnExhausted,
 	}, in)
 	return in, err
 }

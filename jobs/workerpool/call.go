@@ -14,11 +14,7 @@ import (
 // Calls of OnDead and OnEmpty are executions of their own: stored in the batch of
 // what they tell of, retried, and found again after a crash.
 
-const (
-	maxCalls     = 4  // of OnDead at a time
-	callAttempts = 10 // that may fail or be lost, before a call is given up
-	callWait     = time.Second
-)
+const maxCalls = 4 // of OnDead at a time
 
 // askCall stores that OnDead has to be told of a dead letter.
 func (p *partition) askCall(ctx context.Context, num uint64) error {
@@ -118,7 +114,7 @@ func (p *partition) beginCall(ctx context.Context, item object.Item) error {
 		return err
 	}
 	if ok {
-		spec := jobs.Spec{Subject: subject(deadSubject, num), Key: p.outsideKey(num) + "/dead", Run: run}
+		spec := jobs.Spec{Subject: subject(deadSubject, num), Key: p.outsideKey(num) + "/dead", Run: run, Hook: true}
 		spec.Work = func(ctx context.Context, _ jobs.Execution) (jobs.Result, error) {
 			return jobs.Result{}, p.set.onDead(ctx, p, letter)
 		}
@@ -140,7 +136,7 @@ func (p *partition) callEmpty(ctx context.Context) error {
 		return nil
 	}
 	spec := jobs.Spec{
-		Subject: emptySubject, Run: jobs.Run{Number: 1, Scheduled: p.since()},
+		Subject: emptySubject, Run: jobs.Run{Number: 1, Scheduled: p.since()}, Hook: true,
 		Key: p.st.ID().String() + "/empty",
 		Work: func(ctx context.Context, _ jobs.Execution) (jobs.Result, error) {
 			return jobs.Result{}, p.set.onEmpty(ctx, p.index)
@@ -155,7 +151,7 @@ func (p *partition) callEmpty(ctx context.Context) error {
 
 // callEnded stores a call again that has to be made again.
 func (p *partition) callEnded(ctx context.Context, kind string, num uint64, out jobs.Outcome) error {
-	again := out.Kind != jobs.Done && (out.Kind == jobs.Recover || out.Run.Failures < callAttempts)
+	again := out.Waits()
 	if kind == emptySubject {
 		p.emptying = false
 		if again {
@@ -169,11 +165,8 @@ func (p *partition) callEnded(ctx context.Context, kind string, num uint64, out 
 			}
 		}
 	}
-	switch {
-	case again:
-		p.callAt = p.st.Now().Add(callWait * time.Duration(out.Run.Failures))
-	case out.Kind != jobs.Done:
-		p.st.Log().Error("workerpool: hook given up", "hook", kind, "task", p.id(num), "error", out.Err)
+	if again {
+		p.callAt = out.Run.RetryAt
 	}
 	return nil
 }

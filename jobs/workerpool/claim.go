@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/object"
 )
 
 // Claim is a task in the hands of an outside worker, until Until.
@@ -108,16 +109,48 @@ func (p *partition) ack(ctx context.Context, l Lease, output []byte) (struct{}, 
 
 // refusal is a Nack.
 type refusal struct {
-	Lease Lease
-	Cause string
+	Lease     Lease
+	Cause     string
+	Permanent bool           `json:",omitempty"`
+	After     *time.Duration `json:",omitempty"` // of jobs.RetryAfter
+	Snooze    *time.Duration `json:",omitempty"` // of jobs.Snooze
 }
 
-// nack ends an attempt at a claimed task as failed.
+// refused is the Nack that tells the cause given.
+func refused(l Lease, cause error) refusal {
+	if cause == nil {
+		return refusal{Lease: l, Cause: "nack"}
+	}
+	n := refusal{Lease: l, Cause: cause.Error(), Permanent: object.IsPermanent(cause)}
+	if d, ok := object.RetryDelay(cause); ok {
+		n.After = &d
+	}
+	if d, ok := jobs.SnoozeDelay(cause); ok {
+		n.Snooze = &d
+	}
+	return n
+}
+
+// err is the error that the attempt ends with.
+func (n *refusal) err() error {
+	err := errors.New(n.Cause)
+	switch {
+	case n.Snooze != nil:
+		return jobs.Snooze(*n.Snooze)
+	case n.Permanent:
+		return jobs.Permanent(err)
+	case n.After != nil:
+		return jobs.RetryAfter(*n.After, err)
+	}
+	return err
+}
+
+// nack ends an attempt at a claimed task without its success.
 func (p *partition) nack(ctx context.Context, n refusal) (struct{}, error) {
 	if _, err := p.held(n.Lease); err != nil {
 		return struct{}{}, err
 	}
 	return turn(ctx, p, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, p.engine.Finish(ctx, n.Lease.Token, jobs.Result{}, errors.New(n.Cause))
+		return struct{}{}, p.engine.Finish(ctx, n.Lease.Token, jobs.Result{}, n.err())
 	})
 }

@@ -59,7 +59,7 @@ func infoOf[Out any](p *partition, r *row, err error) (Info[Out], error) {
 func letterOf[In any](p *partition, r *row) (DeadLetter[In], error) {
 	d := DeadLetter[In]{
 		ID: p.id(r.num), Key: r.key, Queue: r.queue, Priority: r.priority,
-		Failures: r.rare.Failures, Reason: r.rare.Reason, Died: timeOf(r.ended),
+		Failures: r.rare.Failures, Reason: r.rare.Reason, Stack: r.rare.Stack, Died: timeOf(r.ended),
 	}
 	return d, p.decode("input", r.num, r.input, &d.In)
 }

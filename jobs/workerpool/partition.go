@@ -186,6 +186,19 @@ func subject(kind string, num uint64) string {
 	return string(strconv.AppendUint(append(make([]byte, 0, 32), kind...), num, 10))
 }
 
+// TaskName is the id of a task in logs; a hook is named with the task that it is
+// called for.
+func (p *partition) TaskName(s string) string {
+	switch kind, num := subjectOf(s); kind {
+	case taskSubject:
+		return p.id(num).String()
+	case deadSubject:
+		return "OnDead " + p.id(num).String()
+	default:
+		return "OnEmpty"
+	}
+}
+
 func (p *partition) id(num uint64) TaskID { return TaskID{p.index, num} }
 
 // Alarm is the engine's.

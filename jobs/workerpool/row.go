@@ -40,17 +40,18 @@ type rare struct {
 	Failures   []Failure   `json:"failures,omitempty"`
 	Cancelling bool        `json:"cancelling,omitempty"`
 	Reason     jobs.Reason `json:"reason,omitempty"`
+	Stack      string      `json:"stack,omitempty"` // of the last failure if it was a panic
 }
 
 func (x *rare) empty() bool {
-	return x.Run == (jobs.Run{}) && len(x.Failures) == 0 && !x.Cancelling && x.Reason == ""
+	return x.Run == (jobs.Run{}) && len(x.Failures) == 0 && !x.Cancelling && x.Reason == "" && x.Stack == ""
 }
 
 const rowVersion = 1
 
 // size is about how many bytes r takes when one more attempt has failed.
 func (r *row) size() int {
-	n := len(r.key) + len(r.queue) + len(r.input) + len(r.output)
+	n := len(r.key) + len(r.queue) + len(r.input) + len(r.output) + len(r.rare.Stack)
 	for _, f := range r.rare.Failures {
 		n += len(f.Error)
 	}

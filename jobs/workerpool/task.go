@@ -92,7 +92,7 @@ type Task[In any] struct {
 	Key      string // as given to Enqueue
 	Queue    string
 	Priority int
-	Attempt  int // 1 for the first; crashes count
+	Attempt  int // 1 for the first; crashes count, snoozes do not
 	// OutsideKey is the same in every attempt of the task and in no other task of
 	// the store: an idempotency key for effects outside of it.
 	OutsideKey string
@@ -141,5 +141,6 @@ type DeadLetter[In any] struct {
 	In       In
 	Failures []Failure   // all of them, the first and the last 50 if there are more
 	Reason   jobs.Reason // why there is no further attempt
+	Stack    string      // of the last failure if it was a panic, at most object.MaxStackBytes
 	Died     time.Time
 }

@@ -49,12 +49,10 @@ func (p *Pool[In, Out]) Ack(ctx context.Context, from object.Caller, l Lease, ou
 }
 
 // Nack ends an attempt at a claimed task as failed, for the cause given: the task
-// is tried again, or dead, as Config.Retry says. Error: jobs.ErrStaleExecution.
+// is tried again, or dead, as Config.Retry says. jobs.Permanent, jobs.RetryAfter and
+// jobs.Snooze mean the same in a cause as in the error of Config.Work. Error:
+// jobs.ErrStaleExecution.
 func (p *Pool[In, Out]) Nack(ctx context.Context, from object.Caller, l Lease, cause error) error {
-	text := "nack"
-	if cause != nil {
-		text = cause.Error()
-	}
-	_, err := p.nack.Call(ctx, from, l.ID.object(), refusal{l, text})
+	_, err := p.nack.Call(ctx, from, l.ID.object(), refused(l, cause))
 	return err
 }

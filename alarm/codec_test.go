@@ -21,6 +21,7 @@ var someRow = Row{
 	Crashes:   1,
 	LastError: "no route to host",
 	Dead:      true,
+	CutEpoch:  9,
 }
 
 func TestRowRoundTrip(t *testing.T) {
@@ -34,6 +35,7 @@ func TestRowRoundTrip(t *testing.T) {
 			Crashes:   rapid.IntRange(0, math.MaxInt32).Draw(t, "crashes"),
 			LastError: rapid.StringN(-1, -1, MaxErrorBytes).Draw(t, "error"),
 			Dead:      rapid.Bool().Draw(t, "dead"),
+			CutEpoch:  rapid.Uint64().Draw(t, "cut epoch"),
 		}
 		got, err := DecodeRow(AppendRow(nil, r))
 		if err != nil || got != r {
@@ -51,6 +53,7 @@ func TestRowOfAnOlderVersion(t *testing.T) {
 		{Due: due, Gen: someRow.Gen, Scheduled: someRow.Scheduled, Attempt: 3},
 		{Due: due, Gen: someRow.Gen, Scheduled: someRow.Scheduled, Attempt: 3, Crashes: 1},
 		{Due: due, Gen: someRow.Gen, Scheduled: someRow.Scheduled, Attempt: 3, Crashes: 1, Dead: true},
+		{Due: due, Gen: someRow.Gen, Scheduled: someRow.Scheduled, Attempt: 3, Crashes: 1, Dead: true, LastError: someRow.LastError},
 		someRow,
 	}
 	var got []Row

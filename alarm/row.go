@@ -26,12 +26,14 @@ type Row struct {
 	Crashes   int       // attempts that the end of the process cut off
 	LastError string    // of the last failed attempt, at most MaxErrorBytes
 	Dead      bool      // a dead letter: retries are used up and no index entry exists
+	CutEpoch  uint64    // the opening of the store whose end cut off the last attempt; 0 for none
 }
 
 // A row is, with uvarint for each number and for the length of a text:
 //
-//	version (1 byte) | due | gen | scheduled | attempt | crashes | flags | last error
+//	version (1 byte) | due | gen | scheduled | attempt | crashes | flags | last error | cut epoch
 //
+// The cut epoch is left out if it is 0.
 // Fields are only ever added at the end. A reader takes what it knows: fields
 // that an older writer did not have are zero (scheduled: due), fields that a
 // newer one added are passed over.
@@ -54,7 +56,11 @@ func AppendRow(dst []byte, r Row) []byte {
 	dst = binary.AppendUvarint(dst, uint64(max(r.Attempt, 0)))
 	dst = binary.AppendUvarint(dst, uint64(max(r.Crashes, 0)))
 	dst = binary.AppendUvarint(dst, flags)
-	return appendText(dst, Cut(r.LastError, MaxErrorBytes))
+	dst = appendText(dst, Cut(r.LastError, MaxErrorBytes))
+	if r.CutEpoch != 0 {
+		dst = binary.AppendUvarint(dst, r.CutEpoch)
+	}
+	return dst
 }
 
 // DecodeRow is the reverse of AppendRow. Its error wraps ErrCorrupt.
@@ -79,6 +85,9 @@ func DecodeRow(b []byte) (Row, error) {
 	}
 	if d.more() {
 		r.LastError = Cut(string(d.bytes()), MaxErrorBytes)
+	}
+	if d.more() {
+		r.CutEpoch = d.uvarint()
 	}
 	if d.err != nil {
 		return Row{}, d.err

@@ -163,19 +163,20 @@ func (f *firing) run(ctx context.Context, a *activation) error {
 	})
 }
 
-// stopped turns an alarm whose attempts keep ending with the process into a dead
+// stopped turns an alarm that has killed the process once too often into a dead
 // letter, before any user code runs for it, the constructor included.
 func (f *firing) stopped(t *turn) (bool, error) {
 	a := t.act
 	if err := a.locate(); err != nil {
 		return false, err
 	}
+	charges := a.hosted.host.suspects.charged(subject{id: a.id, gen: f.gen})
 	row, err := a.alarm()
-	if err != nil || row == nil || row.Gen != f.gen || row.Crashes < a.hosted.options.MaxAlarmCrashes {
+	if err != nil || row == nil || row.Gen != f.gen || charges < a.hosted.options.MaxAlarmCrashes || charges == 0 {
 		return false, err
 	}
 	t.life = nil
-	t.bury(*row, fmt.Errorf("the process died during %d attempts in a row", row.Crashes), "crashes")
+	t.bury(*row, fmt.Errorf("the process died %d times in a row while this alarm was handled, and no other suspect was", charges), "crashes")
 	err = t.commit(false)
 	f.settled = err == nil
 	return true, err
@@ -233,7 +234,7 @@ func (f *firing) next(a *activation, cause error) (next *alarm.Row, dead string)
 	h := a.hosted.host
 	row := *f.row
 	row.Attempt++
-	row.Crashes = 0
+	row.Crashes, row.CutEpoch = 0, 0
 	row.LastError = cause.Error()
 	row.Gen = h.store.NextSeq()
 	if IsPermanent(cause) {

@@ -33,9 +33,10 @@ type ClassOptions struct {
 	// AlarmRetry says when a failed alarm is tried again. Default: after 2, 4,
 	// 8, 16, 32 and 64 s, each plus 0 to 25 %.
 	AlarmRetry alarm.Retry
-	// MaxAlarmCrashes is how many attempts of an alarm in a row may be cut off
-	// by the end of the process before it becomes a dead letter. Default: 5, which
-	// is more than the random crashes of a run of harness.Check.
+	// MaxAlarmCrashes is how many crashes an alarm may be charged with before it
+	// becomes a dead letter. A crash is charged to an alarm that ran while no other
+	// suspect did, after the process had lived well without it. A crash with a cause
+	// outside is charged to no alarm. Default: 4.
 	MaxAlarmCrashes int
 	// OnDeadLetter is called, beside the turns, for each alarm that becomes a
 	// dead letter. It may be called again for the same one after a crash.
@@ -59,7 +60,7 @@ func (o ClassOptions) withDefaults(h *Options) ClassOptions {
 		o.HoldLimit = 30 * time.Second
 	}
 	if o.MaxAlarmCrashes == 0 {
-		o.MaxAlarmCrashes = 5
+		o.MaxAlarmCrashes = 4
 	}
 	return o
 }

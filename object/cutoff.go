@@ -4,6 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/holdfast-dev/holdfast/alarm"
@@ -18,12 +22,6 @@ type flights struct {
 	mu    sync.Mutex
 	next  uint64
 	ended []uint64 // flights that are over and whose rows are still stored
-	// suspects are objects whose alarm was cut off before. They fly one at a
-	// time, so that an alarm that kills the process is soon cut off alone, and
-	// the others are counted once or twice at most.
-	suspects map[storage.ID]bool
-	lane     []alarm.Entry // suspects that wait for the one that flies
-	laneBusy bool
 }
 
 const (
@@ -67,43 +65,20 @@ func (f *flights) over(n ...uint64) {
 	f.ended = append(f.ended, n...)
 }
 
-func (f *flights) isSuspect(id storage.ID) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.suspects[id]
-}
-
-func (f *flights) clear(id storage.ID) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.suspects, id)
-}
-
-// countCutOff finds the flights of earlier processes and counts, in the alarms
-// that were not settled, that an attempt was cut off.
-func (h *Host) countCutOff() error {
-	f := &h.flights
-	f.suspects = make(map[storage.ID]bool)
-	var names []string
-	var cut []alarm.Entry
-	err := h.store.Metas(flightRow, func(name string, value []byte) error {
-		entries, err := decodeFlight(value)
-		names, cut = append(names, name), append(cut, entries...)
-		return err
-	})
-	if err != nil || len(names) == 0 {
+// judgeCrash finds out, in one commit, what the end of the process before says
+// about the alarms that it cut off, and who is a suspect now.
+func (h *Host) judgeCrash() error {
+	left, err := readInquiry(h.store)
+	if err != nil {
 		return err
 	}
+	h.suspects.begin(h, left)
 	var b storage.Batch
-	if !h.store.Previous().Clean {
-		for _, e := range cut {
-			if err := h.countCrash(&b, e); err != nil {
-				return err
-			}
-		}
+	if err := h.countCutOff(&b); err != nil {
+		return err
 	}
-	for _, name := range names {
-		b.DeleteMeta(name)
+	if err := h.suspects.record(&b); err != nil || b.Empty() {
+		return err
 	}
 	t, err := h.store.Commit(&b)
 	if err != nil {
@@ -112,10 +87,47 @@ func (h *Host) countCutOff() error {
 	return h.store.WaitDurable(t)
 }
 
+// countCutOff finds the flights of earlier processes and counts, in the alarms
+// that were not settled, that an attempt was cut off.
+func (h *Host) countCutOff(b *storage.Batch) error {
+	cut := make(map[uint64][]alarm.Entry) // by epoch
+	err := h.store.Metas(flightRow, func(name string, value []byte) error {
+		b.DeleteMeta(name)
+		epoch, err := flightEpoch(name)
+		if err != nil {
+			return err
+		}
+		entries, err := decodeFlight(value)
+		cut[epoch] = append(cut[epoch], entries...)
+		return err
+	})
+	if err != nil || h.store.Previous().Clean {
+		return err
+	}
+	for _, epoch := range slices.Sorted(maps.Keys(cut)) {
+		for _, e := range cut[epoch] {
+			if err := h.countCrash(b, e, epoch); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// flightEpoch is the epoch in the name of a flight row.
+func flightEpoch(name string) (uint64, error) {
+	epoch, _, _ := strings.Cut(strings.TrimPrefix(name, flightRow), "/")
+	n, err := strconv.ParseUint(epoch, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: flight row %q: %w", storage.ErrCorrupt, name, err)
+	}
+	return n, nil
+}
+
 // countCrash adds one to the crashes of an alarm, if it is still the one whose
-// handler ran. Its generation stays, so that a second flight row that names it
-// counts too; its due time stays as well.
-func (h *Host) countCrash(b *storage.Batch, e alarm.Entry) error {
+// handler ran in the opening epoch. Its generation stays, so that a second flight
+// row that names it counts too; its due time stays as well.
+func (h *Host) countCrash(b *storage.Batch, e alarm.Entry, epoch uint64) error {
 	o, err := h.store.Find(storage.ID{Class: e.Class, Name: e.Name})
 	if err != nil || uint64(o.Number) != e.Object {
 		return err
@@ -128,10 +140,16 @@ func (h *Host) countCrash(b *storage.Batch, e alarm.Entry) error {
 	if err != nil || row.Gen != e.Gen {
 		return err
 	}
-	row.Crashes++
-	h.flights.suspects[o.ID] = true
+	cuts := 1
+	if row.CutEpoch > h.suspects.found.cleared {
+		cuts = cutsOfSuspect
+	}
+	if h.suspects.found.suspected(cuts, epoch) {
+		h.suspects.suspectAlarm(subjectOf(e))
+	}
 	h.metrics.recoveries.WithLabelValues("alarm cut off").Inc()
 	old := row
+	row.Crashes, row.CutEpoch = row.Crashes+1, epoch
 	moveAlarm(b, o, &old, &row)
 	return nil
 }

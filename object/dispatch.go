@@ -1,6 +1,7 @@
 package object
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -71,14 +72,13 @@ func (h *Host) fire(due []alarm.Entry) {
 		switch {
 		case h.hosted[e.Class] == nil:
 			h.alarms.Done(e) // it stays stored, and fires when its class is back (J12)
-		case h.flights.isSuspect(storage.ID{Class: e.Class, Name: e.Name}):
-			h.flySuspect(e)
+		case h.holdAlarm(e):
 		default:
 			many = append(many, e)
 		}
 	}
 	if len(many) > 0 {
-		h.fly(many, func() {})
+		h.fly(many, false)
 	}
 }
 
@@ -100,39 +100,53 @@ func (h *Host) delivered(due []alarm.Entry) []alarm.Entry {
 // a timer was lost or is late. A scrubber does this at each walk.
 func (h *Host) RecheckAlarms() { h.alarms.Recheck() }
 
-// flySuspect runs the handler of one suspect when no other suspect's runs.
-func (h *Host) flySuspect(e alarm.Entry) {
-	f := &h.flights
-	f.mu.Lock()
-	wait := f.laneBusy
-	if wait {
-		f.lane = append(f.lane, e)
+// holdAlarm holds a due alarm back if it is a suspect that may still run. The
+// scheduler lets go of it, so that it takes no slot, and the object may have
+// another alarm meanwhile.
+func (h *Host) holdAlarm(e alarm.Entry) bool {
+	x := subjectOf(e)
+	set, suspected := h.suspects.setOf(x, 0, 0)
+	if !suspected || h.suspects.charged(x) >= h.hosted[e.Class].options.MaxAlarmCrashes {
+		return false
 	}
-	f.laneBusy = true
-	f.mu.Unlock()
-	if !wait {
-		h.fly([]alarm.Entry{e}, h.nextSuspect)
-	}
+	h.suspects.hold(&suspect{subject: x, set: set, entry: e})
+	h.alarms.Done(e)
+	return true
 }
 
-func (h *Host) nextSuspect() {
-	f := &h.flights
-	f.mu.Lock()
-	var next []alarm.Entry
-	if f.laneBusy = len(f.lane) > 0; f.laneBusy {
-		next, f.lane = f.lane[:1:1], f.lane[1:]
-	}
-	f.mu.Unlock()
-	if next != nil {
-		h.fly(next, h.nextSuspect)
-	}
+func subjectOf(e alarm.Entry) subject {
+	return subject{id: storage.ID{Class: e.Class, Name: e.Name}, gen: e.Gen}
 }
 
-// postpone gives alarms back that could not be handled, a little later, so that
-// a lack of space makes no hot loop.
+// retryWait is when alarms are tried again that could not be handled, so that a
+// lack of space makes no hot loop.
+const retryWait = time.Second
+
+// rearm hands the alarm of an object to the scheduler again, a little later, in a
+// turn, so that no other change of it comes between.
+func (h *Host) rearm(e alarm.Entry) {
+	id := subjectOf(e).id
+	again := func(t *turn) error {
+		row, err := t.act.alarm()
+		if err == nil && row != nil && row.Gen == e.Gen {
+			h.alarms.Set(entryOf(t.act.object, row))
+		}
+		return err
+	}
+	h.seams.Clock.AfterFunc(retryWait, func() {
+		if h.life.enter(false) != nil {
+			return
+		}
+		defer h.life.leave()
+		if err := h.hosted[id.Class].deliver(context.Background(), &Request{id: id, exempt: true, op: bare(again)}); err != nil {
+			h.options.Logger.Error("alarm waits for the next open", "class", id.Class, "object", id.Name, "error", err)
+		}
+	})
+}
+
+// postpone gives alarms back that could not be handled, a little later.
 func (h *Host) postpone(entries []alarm.Entry) {
-	const wait = time.Second
-	h.seams.Clock.AfterFunc(wait, func() {
+	h.seams.Clock.AfterFunc(retryWait, func() {
 		for _, e := range entries {
 			h.alarms.Return(e)
 		}

@@ -12,7 +12,7 @@ import (
 type flight struct {
 	host   *Host
 	number uint64 // of its row
-	landed func() // called when all have ended
+	trial  bool   // of suspects, which the scheduler has let go of
 	left   atomic.Int64
 }
 
@@ -25,9 +25,8 @@ type alarmCall struct {
 	firing  firing
 }
 
-// fly runs the handlers of alarms that are due, and calls landed when all have
-// ended.
-func (h *Host) fly(entries []alarm.Entry, landed func()) {
+// fly runs the handlers of alarms that are due.
+func (h *Host) fly(entries []alarm.Entry, trial bool) {
 	if h.life.enter(false) != nil {
 		for _, e := range entries {
 			h.alarms.Done(e)
@@ -39,12 +38,29 @@ func (h *Host) fly(entries []alarm.Entry, landed func()) {
 		n, err := h.announce(entries)
 		if err != nil {
 			h.options.Logger.Error("alarms wait: flight not stored", "error", err)
-			h.postpone(entries)
-			landed()
+			for _, e := range entries {
+				h.back(e, trial, false)
+			}
 			return
 		}
-		h.depart(&flight{host: h, number: n, landed: landed}, entries)
+		h.depart(&flight{host: h, number: n, trial: trial}, entries)
 	})
+}
+
+// back gives an alarm back that has flown. One that was not settled fires again a
+// little later.
+func (h *Host) back(e alarm.Entry, trial, settled bool) {
+	if trial {
+		h.suspects.ended(subjectOf(e))
+	}
+	switch {
+	case settled:
+		h.alarms.Done(e)
+	case trial:
+		h.rearm(e)
+	default:
+		h.postpone([]alarm.Entry{e})
+	}
 }
 
 // depart sends the alarms of a flight on their way.
@@ -111,12 +127,6 @@ func (c *alarmCall) over(err error) {
 	}
 	if f.left.Add(-1) == 0 {
 		h.flights.over(f.number)
-		f.landed()
 	}
-	if !c.firing.settled {
-		h.postpone([]alarm.Entry{c.entry})
-		return
-	}
-	h.flights.clear(c.request.id)
-	h.alarms.Done(c.entry)
+	h.back(c.entry, f.trial, c.firing.settled)
 }

@@ -42,6 +42,8 @@ type Host struct {
 	report    report
 	metrics   *metrics
 
+	suspects suspects
+
 	life life
 
 	// departed is the newest ticket that any activation out of memory depended on.
@@ -124,12 +126,13 @@ func (h *Host) start() error {
 	if err := h.expiry.start(h); err != nil {
 		return err
 	}
-	if err := h.countCutOff(); err != nil {
+	if err := h.judgeCrash(); err != nil {
 		return err
 	}
 	if err := h.recoverOpen(); err != nil {
 		return err
 	}
+	h.suspects.start()
 	h.alarms.Start()
 	return nil
 }
@@ -274,6 +277,7 @@ func (h *Host) fail(err error) {
 		h.options.Logger.Error("host ends: storage failed", "error", err)
 		h.watch.stop(err)
 		h.alarms.Stop()
+		h.suspects.close()
 		h.expiry.stop()
 	}
 }

@@ -28,6 +28,7 @@ func (h *Host) Shutdown(ctx context.Context) error {
 		return h.life.closeErr
 	}
 	h.alarms.Stop()
+	h.suspects.close()
 	h.expiry.stop()
 	h.watch.stop(ErrShutdown)
 	h.awaits.end()

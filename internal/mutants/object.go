@@ -266,18 +266,18 @@ var remembered sync.Map // of memory
 	{
 		Name: "suspects-fly-together", Promise: "A8", File: "object/dispatch.go",
 		Edits: []edit{{
-			Old: `		case h.flights.isSuspect(`,
-			New: `		case !mutant("suspects-fly-together") && h.flights.isSuspect(`,
+			Old: `		case h.holdAlarm(e):`,
+			New: `		case !mutant("suspects-fly-together") && h.holdAlarm(e):`,
 		}},
 		Package: "object", Test: "TestSlowAlarmBesideOneThatKills",
 	},
 	{
 		Name: "failure-keeps-the-count-of-crashes", Promise: "A8", File: "object/alarms.go",
 		Edits: []edit{{
-			Old: `	row.Crashes = 0
+			Old: `	row.Crashes, row.CutEpoch = 0, 0
 `,
 			New: `	if !mutant("failure-keeps-the-count-of-crashes") {
-		row.Crashes = 0
+		row.Crashes, row.CutEpoch = 0, 0
 	}
 `,
 		}},

@@ -129,7 +129,7 @@ func (w *holdWatch) tell(stuck []*activation, seen map[*activation]heldTurn, now
 		a.mu.Unlock()
 		stack := ""
 		if i < maxStacksLogged {
-			stack = stackOf(all, a)
+			stack = goroutineStack(all, a)
 		}
 		a.hosted.counts.stuck.Add(1)
 		w.host.options.Logger.Warn("a turn holds its object for long: it may wait for what needs the object", "class", a.id.Class,
@@ -186,9 +186,9 @@ func allStacks() []byte {
 	}
 }
 
-// stackOf is the stack of the goroutine that runs the turn of a. It is told from
+// goroutineStack is the stack of the goroutine that runs the turn of a. It is told from
 // others by the address of a, which the runtime writes as the receiver of serve.
-func stackOf(all []byte, a *activation) string {
+func goroutineStack(all []byte, a *activation) string {
 	const frame = "/object.(*activation).serve("
 	address := []byte(fmt.Sprintf("%s%p", frame, a))
 	for stack := range bytes.SplitSeq(all, []byte("\n\n")) {

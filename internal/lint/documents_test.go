@@ -45,7 +45,7 @@ var crashRows = map[string]int{
 	"SC": 0,
 	"JB": 0,
 	"ST": 0,
-	"HN": 4,
+	"HN": 5,
 }
 
 func TestCaseNumbersAreWhole(t *testing.T) {

@@ -45,7 +45,7 @@ var crashRows = map[string]int{
 	"SC": 2,
 	"JB": 6,
 	"ST": 4,
-	"HN": 3,
+	"HN": 5,
 }
 
 func TestCaseNumbersAreWhole(t *testing.T) {

@@ -19,12 +19,12 @@ import (
 
 const crashLimit = 2 // concurrency of the pools
 
-func exhaust(t *testing.T, partitions int, scenario harness.Scenario) {
+func exhaust(t *testing.T, partitions int, scenario harness.Scenario, opts ...harness.Option) {
 	t.Helper()
-	crashes.Try(t, scenario, harness.NoTornBatch, harness.OneAlarm, harness.NoLostAck, harness.NeverOrphaned, harness.Shards(2),
+	crashes.Try(t, scenario, append(opts, harness.NoTornBatch, harness.OneAlarm, harness.NoLostAck, harness.NeverOrphaned, harness.Shards(2),
 		harness.Invariant("W1, W3", func(store *storage.Store) error {
 			return workerpool.Audit(store, "pool", partitions, crashLimit, 1)
-		}))
+		}))...)
 }
 
 type (

@@ -33,6 +33,8 @@ type coroutine struct {
 	yield func(done bool) bool
 	m     *Machine
 	task  *task
+
+	exited bool // its task has called runtime.Goexit
 }
 
 func (c *Crew) coroutine() *coroutine {
@@ -74,6 +76,17 @@ type TaskPanic struct {
 
 func (p *TaskPanic) Error() string {
 	return fmt.Sprintf("task %q panicked: %v\n%s", p.Task, p.Value, p.Stack)
+}
+
+// TaskExit is a task of a living process that has called runtime.Goexit.
+type TaskExit struct {
+	Task  string
+	Stack []byte // of the call
+}
+
+func (e *TaskExit) Error() string {
+	return fmt.Sprintf("task %q ended its goroutine by runtime.Goexit, as FailNow, Fatal and Skip of a testing.T do: "+
+		"return an error instead, or fail the scenario with Fatalf of its Sim\n%s", e.Task, e.Stack)
 }
 
 // Watch returns nil when done is closed, and an error that names the task and

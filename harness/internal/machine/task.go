@@ -36,16 +36,27 @@ func (m *Machine) run(t *task) {
 	done, _ := co.next()
 	m.current = nil
 	crew.running.Store(nil)
-	if done {
+	switch {
+	case !done:
+	case co.exited:
+		t.co = nil
+		go co.stop() // the goroutine that unwinds a Goexit ends by it too, so it must not be the driver's
+	default:
 		t.co = nil
 		crew.idle = append(crew.idle, co)
 	}
 }
 
-// body runs the task's function and keeps its panics from the driver.
+// body runs the task's function and keeps its panics, and a runtime.Goexit, from
+// the driver.
 func (m *Machine) body(t *task) {
+	returned := false
 	defer func() {
 		r := recover()
+		if r == nil && !returned {
+			m.exited(t)
+			return
+		}
 		switch {
 		case r == nil, t.killed, t.proc != nil && t.proc.dead:
 			// The dead cannot fail: what their unwinding does is not real.
@@ -56,6 +67,18 @@ func (m *Machine) body(t *task) {
 		}
 	}()
 	t.f()
+	returned = true
+}
+
+// exited hands control back from a task that has called runtime.Goexit. Its
+// coroutine runs no other task.
+func (m *Machine) exited(t *task) {
+	if !t.killed && (t.proc == nil || !t.proc.dead) {
+		m.fail(&TaskExit{Task: t.name, Stack: debug.Stack()})
+	}
+	co := t.co
+	co.exited = true
+	co.yield(true)
 }
 
 // yield gives control back to the driver until the task is run again.

@@ -1,0 +1,28 @@
+package debounce_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/harness"
+)
+
+// Proves D1. Proves D2. Proves D3. Case HN5. Several callers add events to one job
+// between two syncs: what a crash keeps is a prefix, in which the buffer is whole.
+func TestCrashManyAddsOfOneSync(t *testing.T) {
+	exhaust(t, func(s *harness.Sim) {
+		l := newLedger(s, config{Quiet: seconds(5), Reduce: collect})
+		for i := range 3 {
+			s.Go(fmt.Sprint("client ", i), func() {
+				for n := range 2 {
+					l.add(fmt.Sprint(i, "/", n))
+				}
+			})
+		}
+		s.Advance(seconds(20))
+	}, harness.Seed(1), harness.Budget(orderPlans))
+}
+
+// orderPlans bounds the plans of a story with callers beside one another, of which
+// each costs more than others. internal/figures tries more.
+const orderPlans = 400

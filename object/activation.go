@@ -130,6 +130,7 @@ func (a *activation) yield() {
 	case a.gone:
 	case a.head == nil:
 		a.running = false
+		a.hosted.host.lru.idled(a)
 	default:
 		a.hosted.host.crew.add(a)
 	}

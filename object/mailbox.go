@@ -166,6 +166,9 @@ func (a *activation) take() *Request {
 	}
 	r := a.pop()
 	a.running = r != nil
+	if !a.running {
+		a.hosted.host.lru.idled(a)
+	}
 	return r
 }
 

@@ -44,7 +44,8 @@ type Options struct {
 	Witness bool
 	// Pebble shapes the engine. Its Lock must be nil.
 	Pebble PebbleOptions
-	// Engine is used instead of Pebble in Dir, for simulations.
+	// Engine is used instead of Pebble in Dir, for simulations. It belongs to Open from
+	// the call on: the store closes it, and so does an Open that fails.
 	Engine Engine
 	// Seams are the clock, executor and probe. Zero: production.
 	Seams seam.Seams
@@ -77,11 +78,11 @@ func (o Options) withDefaults() (Options, error) {
 // unchanged.
 func Open(o Options) (*Store, error) {
 	o, err := o.withDefaults()
+	if o.Engine != nil {
+		return openEngine(o, err)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if o.Engine != nil {
-		return newStore(o, o.Engine, cmpOr(o.Shards, DefaultShards), nil)
 	}
 	if err := makeDir(o); err != nil {
 		return nil, err
@@ -96,6 +97,18 @@ func Open(o Options) (*Store, error) {
 	s, err := openLocked(o, lock)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
+	}
+	return s, nil
+}
+
+// openEngine opens a store over the caller's engine, unless the options are bad.
+func openEngine(o Options, bad error) (s *Store, err error) {
+	if err = bad; err == nil {
+		s, err = newStore(o, o.Engine, cmpOr(o.Shards, DefaultShards), nil)
+	}
+	if err != nil {
+		_ = o.Engine.Close() // err says why the store cannot be used
+		return nil, err
 	}
 	return s, nil
 }

@@ -118,12 +118,8 @@ var storeMutants = []mutant{
 	{
 		Name: "list-of-a-reset-turn-goes-on", Promise: "S4", File: "object/list.go",
 		Edits: []edit{{
-			Old: `	case s.err() != nil:
-		return named(s.act.id, ErrReset)
-	case l.turn`,
-			New: `	case s.err() != nil && !mutant("list-of-a-reset-turn-goes-on"):
-		return named(s.act.id, ErrReset)
-	case l.turn`,
+			Old: `	case s.err() != nil:`,
+			New: `	case s.err() != nil && !mutant("list-of-a-reset-turn-goes-on"):`,
 		}},
 		Package: "object", Test: "TestListOfAResetTurn",
 	},
@@ -196,5 +192,37 @@ var storeMutants = []mutant{
 			New: `	if !l.resting.Load() || mutant("sweep-rests-for-ever") {`,
 		}},
 		Package: "object", Test: "TestASleepingObjectCostsNoTimers/work",
+	},
+	{
+		Name: "wait-for-the-lock-is-not-bounded", Promise: "O2", File: "storage/lock.go",
+		Edits: []edit{{
+			Old: `		if left <= 0 {`,
+			New: `		if left <= 0 && mutant("wait-for-the-lock-is-not-bounded") {
+			left = lockPoll
+			if o.Seams.Clock.Now().Sub(began) > 2*o.WaitForLock {
+				return nil, err
+			}
+		} else if left <= 0 {`,
+		}},
+		Package: "storage", Test: "TestWaitForLockIsBounded",
+	},
+	{
+		Name: "lock-is-not-waited-for", Promise: "O2", File: "storage/lock.go",
+		Edits: []edit{{
+			Old: `	if o.WaitForLock == 0 ||`,
+			New: `	if mutant("lock-is-not-waited-for") || o.WaitForLock == 0 ||`,
+		}},
+		Package: "storage", Test: "TestOpenWaitsForAnotherProcess",
+	},
+	{
+		Name: "open-says-not-what-to-do", Promise: "O17", File: "storage/open.go",
+		Edits: []edit{{
+			Old: `		return nil, advised(o.Dir, err)`,
+			New: `		if mutant("open-says-not-what-to-do") {
+			return nil, err
+		}
+		return nil, advised(o.Dir, err)`,
+		}},
+		Package: "storage", Test: "TestOpenSaysWhatToDo",
 	},
 }

@@ -44,7 +44,7 @@ var crashRows = map[string]int{
 	"PL": 0,
 	"SC": 0,
 	"JB": 0,
-	"ST": 14,
+	"ST": 17,
 	"HN": 0,
 }
 

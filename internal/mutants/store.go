@@ -225,4 +225,43 @@ var storeMutants = []mutant{
 		}},
 		Package: "storage", Test: "TestOpenSaysWhatToDo",
 	},
+	{
+		Name: "object-stays-after-its-last-mark", Promise: "O1", File: "object/idempotent.go",
+		Edits: []edit{{
+			Old: `		t.recalls().marked.removal = 0
+		t.writes.removes = true`,
+			New: `		t.recalls().marked.removal = 0
+		t.writes.removes = !mutant("object-stays-after-its-last-mark")`,
+		}},
+		Package: "object", Test: "TestObjectGoesWithItsLastMark",
+	},
+	{
+		Name: "header-keeps-its-first-epoch", Promise: "O5", File: "object/commit.go",
+		Edits: []edit{{
+			Old: `a.object.Number != t.object.Number || t.object.Epoch != epoch {`,
+			New: `a.object.Number != t.object.Number || t.object.Epoch != epoch && !mutant("header-keeps-its-first-epoch") {`,
+		}},
+		Package: "object", Test: "TestReasonFollowsTheHeadersEpoch",
+	},
+	{
+		Name: "expiry-batch-of-any-size", Promise: "J11", File: "storage/expiry.go",
+		Edits: []edit{{
+			Old: `if at > now || int(b.count) >= limit {`,
+			New: `if at > now || int(b.count) >= limit && !mutant("expiry-batch-of-any-size") {`,
+		}},
+		Package: "object", Test: "TestExpiryGoesInBatches",
+	},
+	{
+		Name: "expiry-stops-after-a-batch", Promise: "J11", File: "object/expiry.go",
+		Edits: []edit{{
+			Old: `		for x.due(shard, now) && x.sweepShard(shard, now) {
+		}`,
+			New: `		for x.due(shard, now) && x.sweepShard(shard, now) {
+			if mutant("expiry-stops-after-a-batch") {
+				x.next[shard] = 0
+			}
+		}`,
+		}},
+		Package: "object", Test: "TestExpiryGoesInBatches",
+	},
 }

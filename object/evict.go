@@ -195,11 +195,8 @@ func (l *lru) planNext() {
 func (a *activation) busy() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.isBusy()
+	return a.running || a.head != nil || a.holds.Load() > 0
 }
-
-// isBusy is busy for a caller that holds the lock.
-func (a *activation) isBusy() bool { return a.running || a.head != nil || a.holds.Load() > 0 }
 
 // makeRoom drops the object used least recently among those at the hand.
 func (l *lru) makeRoom() {
@@ -248,7 +245,7 @@ func (a *activation) evict() {
 		a.hosted.drop(a)
 		return
 	}
-	if a.isBusy() {
+	if a.running || a.head != nil || a.holds.Load() > 0 {
 		a.mu.Unlock()
 		return
 	}

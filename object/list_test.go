@@ -141,7 +141,7 @@ func TestListStartsAgain(t *testing.T) {
 
 // A negative limit is an error, wherever one can be given; zero is none.
 //
-// Case ST9.
+// Case ST9. Proves S4.
 func TestNegativeLimits(t *testing.T) {
 	f := listed(t)
 	defer f.close()

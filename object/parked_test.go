@@ -90,7 +90,7 @@ func (unreadable) NewIter(_, _ []byte) (storage.Iterator, error) { return nil, e
 // An Open that fails closes the engine it was given, wherever it fails, so that
 // its directory can be opened again; so does Shutdown, once.
 //
-// Case ST5.
+// Case ST5. Proves O2.
 func TestFailedOpenClosesItsEngine(t *testing.T) {
 	good := object.Define("good", func(context.Context, *object.State) (*struct{}, error) { return &struct{}{}, nil })
 	bad := object.Define[struct{}]("bad", nil)
@@ -124,7 +124,7 @@ type jobType struct{ *object.Class[thing] }
 
 // A nil definition of any type is an error that says which one it is.
 //
-// Case ST6.
+// Case ST6. Proves J1.
 func TestNilDefinitionIsAnError(t *testing.T) {
 	good := object.Define("good", func(context.Context, *object.State) (*struct{}, error) { return &struct{}{}, nil })
 	for what, d := range map[string]object.Definition{

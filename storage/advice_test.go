@@ -24,7 +24,7 @@ func failingFS(fsys vfs.FS, err error) vfs.FS {
 // An Open that a full disk, a disk that may not be written, or a missing table ends
 // says so in one line, and says what to do.
 //
-// Case ST14. Proves S9 for the missing table.
+// Case ST14. Proves O17, S9.
 func TestOpenSaysWhatToDo(t *testing.T) {
 	made := func() Options {
 		o := memOptions(vfs.NewMem())

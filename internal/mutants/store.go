@@ -246,8 +246,13 @@ var storeMutants = []mutant{
 	{
 		Name: "expiry-batch-of-any-size", Promise: "J11", File: "storage/expiry.go",
 		Edits: []edit{{
-			Old: `if at > now || int(b.count) >= limit {`,
-			New: `if at > now || int(b.count) >= limit && !mutant("expiry-batch-of-any-size") {`,
+			Old: `	s.removed = max(s.removed, now)
+`,
+			New: `	s.removed = max(s.removed, now)
+	if mutant("expiry-batch-of-any-size") {
+		limit = 1 << 30
+	}
+`,
 		}},
 		Package: "object", Test: "TestExpiryGoesInBatches",
 	},

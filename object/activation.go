@@ -128,6 +128,7 @@ func (a *activation) yield() {
 	case a.gone:
 	case a.head == nil:
 		a.running = false
+		a.hosted.host.lru.idled(a)
 	default:
 		a.hosted.host.crew.add(a)
 	}

@@ -52,6 +52,9 @@ func (h *Host) Objects(ctx context.Context, class, after string, limit int) ([]O
 		return nil, err
 	}
 	defer h.life.leave()
+	if err := notNegative("limit", limit); err != nil {
+		return nil, fmt.Errorf("object: Objects of class %q: %w", class, err)
+	}
 	var found []storage.Object
 	err := h.store.Objects(class, after, func(o storage.Object) bool {
 		if len(found) < limit {
@@ -181,11 +184,14 @@ func (h *Host) inspect(in *Inspection) error {
 // Delete removes an object: keys, alarm and marks in one batch, without running
 // user code. A turn that is running is fenced: nothing it writes is stored, and
 // it gets ErrReset. Dead letters and events stay. It does nothing if the object
-// does not exist.
+// does not exist. The class need not be registered.
 func (h *Host) Delete(ctx context.Context, id storage.ID) error {
-	c, err := h.runnable(ctx, id)
-	if err != nil {
+	if err := h.check(ctx, id); err != nil {
 		return err
+	}
+	c := h.hosted[id.Class]
+	if c == nil {
+		return h.deleteParked(ctx, id)
 	}
 	if a, ok := c.live.Load(id.Name); ok {
 		a.end(errDeleted, c.again)
@@ -194,6 +200,42 @@ func (h *Host) Delete(ctx context.Context, id storage.ID) error {
 		t.writes.purge = t.object.Number != 0
 		return nil
 	})
+}
+
+// deleteParked is Delete for an object whose class is not registered: no turn of it
+// can run.
+func (h *Host) deleteParked(ctx context.Context, id storage.ID) error {
+	if err := h.look(ctx, id); err != nil {
+		return err
+	}
+	defer h.life.leave()
+	o, err := h.store.Find(id)
+	if err == nil && o.Number != 0 {
+		err = h.dropParked(o)
+	}
+	if err == nil {
+		err = h.store.WaitSeen() // another call may have removed it a moment ago
+	}
+	return h.storageError(id, err)
+}
+
+// dropParked removes what is stored of an object. Two calls for one object remove
+// the same rows.
+func (h *Host) dropParked(o storage.Object) error {
+	row, err := h.alarmRow(o)
+	if err != nil {
+		return err
+	}
+	var b storage.Batch
+	b.For(o.ID)
+	if err := h.store.DropObject(&b, o, dueOf(row)); err != nil {
+		return err
+	}
+	if _, err := h.store.Commit(&b); err != nil {
+		return err
+	}
+	h.tellScheduler(o, storage.Object{}, nil)
+	return nil
 }
 
 // runnable returns the class of an object on which the runtime is to run a turn.

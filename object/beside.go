@@ -96,6 +96,7 @@ func (a *activation) startWorks(works []runner) {
 // workOver is the end of a work.
 func (a *activation) workOver() {
 	a.holds.Add(-1)
+	a.hosted.host.lru.idled(a)
 	a.hosted.host.life.leave()
 }
 

@@ -88,7 +88,20 @@ type Definition interface{ definition() *class }
 // the program, made once at package level, and holds nothing of any host.
 type Class[T any] struct{ def class }
 
-func (c *Class[T]) definition() *class { return &c.def }
+func (c *Class[T]) definition() *class {
+	if c == nil {
+		return nil
+	}
+	return &c.def
+}
+
+// definitionOf returns the class that d defines, or nil for a nil of any type.
+func definitionOf(d Definition) *class {
+	if v := reflect.ValueOf(d); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	return d.definition()
+}
 
 // Name returns the name of the class.
 func (c *Class[T]) Name() string { return c.def.name }

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -223,11 +224,13 @@ func (t *turn) block(ctx context.Context, limit time.Duration, fn func(context.C
 // failing remembers the objects of a class whose constructor fails, so that it
 // is not run again at every call.
 type failing struct {
-	mu sync.Mutex
-	m  map[string]failure // by name
+	mu    sync.Mutex
+	m     map[string]*list.Element // by name
+	order list.List                // of failure, the one that failed last at the end
 }
 
 type failure struct {
+	name  string
 	times int
 	until time.Time
 	cause error
@@ -236,15 +239,19 @@ type failure struct {
 const (
 	failingFirst = 100 * time.Millisecond // wait after the first failure; doubles
 	failingCap   = 30 * time.Second
-	failingMax   = 10_000 // objects remembered
+	failingMax   = 10_000 // objects remembered; beyond it those that failed longest ago are forgotten
 )
 
 // check returns the last failure while its wait lasts.
 func (f *failing) check(c *hosted, name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	was, ok := f.m[name]
-	if !ok || !c.host.seams.Clock.Now().Before(was.until) {
+	e := f.m[name]
+	if e == nil {
+		return nil
+	}
+	was := e.Value.(failure)
+	if !c.host.seams.Clock.Now().Before(was.until) {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", ErrConstructor, was.cause)
@@ -254,18 +261,29 @@ func (f *failing) note(c *hosted, name string, cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.m == nil {
-		f.m = make(map[string]failure)
+		f.m = make(map[string]*list.Element)
 	}
-	was, known := f.m[name]
-	if !known && len(f.m) >= failingMax {
-		return
+	times := 0
+	if e := f.m[name]; e != nil {
+		times = e.Value.(failure).times
+		f.drop(e)
 	}
-	wait := min(failingFirst<<min(was.times, 10), failingCap)
-	f.m[name] = failure{was.times + 1, c.host.seams.Clock.Now().Add(wait), cause}
+	if len(f.m) >= failingMax {
+		f.drop(f.order.Front())
+	}
+	wait := min(failingFirst<<min(times, 10), failingCap)
+	f.m[name] = f.order.PushBack(failure{name, times + 1, c.host.seams.Clock.Now().Add(wait), cause})
+}
+
+// drop forgets a failure, for a caller that holds the lock.
+func (f *failing) drop(e *list.Element) {
+	delete(f.m, f.order.Remove(e).(failure).name)
 }
 
 func (f *failing) forget(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.m, name)
+	if e := f.m[name]; e != nil {
+		f.drop(e)
+	}
 }

@@ -73,7 +73,10 @@ func (h *Host) Events(ctx context.Context, id storage.ID, after uint64, limit in
 		return nil, err
 	}
 	defer h.life.leave()
-	if limit <= 0 {
+	if err := notNegative("limit", limit); err != nil {
+		return nil, fmt.Errorf("%s: object: Events: %w", id, err)
+	}
+	if limit == 0 {
 		return nil, nil
 	}
 	var out []Event

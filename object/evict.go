@@ -2,6 +2,7 @@ package object
 
 import (
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,7 +12,9 @@ import (
 
 // lru is the activations of a host in the order in which they came, as a clock:
 // the hand takes the first, drops it if it has been idle for its time, and else
-// puts it last. One timer serves all objects.
+// puts it last. One timer serves all objects. It is not armed while no object could
+// leave memory: while none is in memory, or all that are have a turn or a work under
+// way, however long that takes.
 //
 // A turn reads no clock: it only notes the tick in which it ended. Ticks tell
 // which object was used last, and whether one was used since the last sweep.
@@ -25,7 +28,16 @@ type lru struct {
 	first *activation
 	last  *activation
 	live  int
-	timer seam.Timer // nil: no sweep is planned
+	timer seam.Timer    // nil: no sweep is planned
+	wait  time.Duration // of the timer
+	no    uint64        // of the timer; one with another number was stopped too late
+
+	sweeping bool          // a sweep is under way, which plans the next at its end
+	asked    time.Duration // what plan was asked for meanwhile; 0: nothing
+
+	// resting: objects are in memory, and no sweep is planned since all of them were
+	// busy. The first that ends its turn or work plans one. Changed under mu.
+	resting atomic.Bool
 }
 
 // lruLinks is an activation's place in the clock.
@@ -47,9 +59,7 @@ func (l *lru) add(a *activation) {
 	a.listed = true
 	l.live++
 	over := l.live - l.host.options.MaxLive
-	if l.timer == nil {
-		l.plan()
-	}
+	l.plan(a.hosted.options.IdleAfter)
 	l.mu.Unlock()
 	for range min(over, 2) {
 		l.makeRoom()
@@ -97,18 +107,50 @@ func (l *lru) size() int {
 	return l.live
 }
 
-// plan arms the timer for the next sweep.
-func (l *lru) plan() {
-	wait := l.host.options.IdleAfter
-	for _, c := range l.host.hosted {
-		wait = min(wait, c.options.IdleAfter)
+// plan arms the timer for a sweep that serves objects which may be idle for so long,
+// unless it is armed for one as soon. The caller holds the lock.
+func (l *lru) plan(idleAfter time.Duration) {
+	wait := max(idleAfter/2, time.Millisecond)
+	l.resting.Store(false)
+	switch {
+	case l.sweeping:
+		if l.asked == 0 || idleAfter < l.asked {
+			l.asked = idleAfter
+		}
+		return
+	case l.timer != nil && l.wait <= wait:
+		return
+	case l.timer != nil:
+		l.timer.Stop()
 	}
-	l.timer = l.host.seams.Clock.AfterFunc(max(wait/2, time.Millisecond), l.sweep)
+	l.wait = wait
+	l.no++
+	no := l.no
+	l.timer = l.host.seams.Clock.AfterFunc(wait, func() { l.sweep(no) })
+}
+
+// idled tells that an object has ended a turn or a work.
+func (l *lru) idled(a *activation) {
+	if !l.resting.Load() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.resting.Load() && !l.host.life.closing.Load() {
+		l.plan(a.hosted.options.IdleAfter)
+	}
 }
 
 // sweep looks at each object once and drops those that have been idle for their
 // time.
-func (l *lru) sweep() {
+func (l *lru) sweep(no uint64) {
+	l.mu.Lock()
+	if no != l.no || l.sweeping {
+		l.mu.Unlock()
+		return
+	}
+	l.sweeping, l.timer = true, nil
+	l.mu.Unlock()
 	now := l.host.seams.Clock.Now().UnixNano()
 	before := l.swept
 	l.swept = l.tick.Add(1)
@@ -123,12 +165,37 @@ func (l *lru) sweep() {
 			a.evict()
 		}
 	}
+	l.planNext()
+}
+
+// planNext plans the sweep that follows a sweep, if there is an idle object. The
+// flag is set before the look, so that an object that becomes idle is either seen
+// here or sees the flag.
+func (l *lru) planNext() {
+	l.mu.Lock()
+	l.resting.Store(true)
+	l.mu.Unlock()
+	shortest, idle := time.Duration(math.MaxInt64), false
+	for a := range l.all() {
+		shortest = min(shortest, a.hosted.options.IdleAfter)
+		idle = idle || !a.busy()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.timer = nil
-	if l.live > 0 && !l.host.life.closing.Load() {
-		l.plan()
+	if asked := l.asked; asked != 0 {
+		shortest, idle = min(shortest, asked), true
 	}
+	l.sweeping, l.asked = false, 0
+	if idle && !l.host.life.closing.Load() {
+		l.plan(shortest)
+	}
+}
+
+// busy reports whether the activation has a turn or a work under way.
+func (a *activation) busy() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.running || a.head != nil || a.holds.Load() > 0
 }
 
 // makeRoom drops the object used least recently among those at the hand.

@@ -63,12 +63,10 @@ type hosted struct {
 
 // Open opens the store and starts the host: it finds what an earlier process
 // left open and begins to recover it, and fires the alarms that are due. It
-// returns an error for each mistake in a definition, and those of storage.Open.
+// returns an error for each mistake in the options and the definitions, and those
+// of storage.Open. If it fails, it has closed Options.Storage.Engine.
 func Open(o Options, defs ...Definition) (*Host, error) {
 	o, err := o.withDefaults()
-	if err != nil {
-		return nil, err
-	}
 	h := &Host{options: o, seams: o.Seams, hosted: make(map[string]*hosted)}
 	h.batches.New = func() any { return new(storage.Batch) }
 	h.doneChans.New = func() any { return make(chan struct{}, 1) }
@@ -76,7 +74,10 @@ func Open(o Options, defs ...Definition) (*Host, error) {
 	h.crew.executor, h.durably.host = h.seams.Executor, h
 	h.life.init()
 	h.recalls.total = recallBytes
-	if err := h.register(defs); err != nil {
+	if err = errors.Join(err, h.register(defs)); err != nil {
+		if e := o.Storage.Engine; e != nil {
+			_ = e.Close() // err says why the host cannot be opened
+		}
 		return nil, err
 	}
 	h.held.init(h)
@@ -96,9 +97,11 @@ func Open(o Options, defs ...Definition) (*Host, error) {
 // register takes the definitions, and reports all that is wrong with them.
 func (h *Host) register(defs []Definition) error {
 	var errs []error
-	for _, d := range defs {
-		c := d.definition()
+	for i, d := range defs {
+		c := definitionOf(d)
 		switch {
+		case c == nil || c.construct == nil && c.err == nil:
+			errs = append(errs, fmt.Errorf("object: definition %d of %d is nil or empty: pass what object.Define or a job type's Define returned", i+1, len(defs)))
 		case c.err != nil:
 			errs = append(errs, fmt.Errorf("object: class %q: %w", c.name, c.err))
 		case h.hosted[c.name] != nil:

@@ -168,6 +168,7 @@ func (a *activation) take() *Request {
 	r := a.pop()
 	if r == nil {
 		a.running = false
+		a.hosted.host.lru.idled(a)
 		return nil
 	}
 	a.begin(r.what)

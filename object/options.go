@@ -16,6 +16,10 @@ import (
 type Options struct {
 	// Dir is the directory of the store. Required, unless Storage names one.
 	Dir string
+	// WaitForLock is how long Open waits while another process has the directory
+	// open, as during a deploy; then it returns storage.ErrLocked. Default: that of
+	// Storage, which is 0, no wait.
+	WaitForLock time.Duration
 	// Storage shapes the store. Its Dir, Seams and Log are taken from here.
 	Storage storage.Options
 	// Codec turns arguments, answers and stored values into bytes. It must not
@@ -62,6 +66,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Dir != "" {
 		o.Storage.Dir = o.Dir
 	}
+	if o.WaitForLock != 0 {
+		o.Storage.WaitForLock = o.WaitForLock
+	}
 	o.Storage.Seams = o.Seams
 	o.Storage.Log = o.Logger
 	return o, o.validate()
@@ -69,7 +76,7 @@ func (o Options) withDefaults() (Options, error) {
 
 func (o Options) validate() error {
 	negative := cmp.Or(
-		notNegative("IdleAfter", o.IdleAfter), notNegative("EventRetention", o.EventRetention), notNegative("MaxLive", o.MaxLive),
+		notNegative("WaitForLock", o.WaitForLock), notNegative("IdleAfter", o.IdleAfter), notNegative("EventRetention", o.EventRetention), notNegative("MaxLive", o.MaxLive),
 		notNegative("AlarmsInFlight", o.AlarmsInFlight), notNegative("RecoveryConcurrency", o.RecoveryConcurrency),
 		notNegative("MaxKeyBytes", o.MaxKeyBytes), notNegative("MaxValueBytes", o.MaxValueBytes), notNegative("MaxBatchBytes", o.MaxBatchBytes),
 	)

@@ -203,7 +203,8 @@ func (r Recovery) attributes() []any {
 	return args
 }
 
-// report keeps the last recoveries of a host.
+// report keeps the last recoveries of a host, as a ring: line n, counted from 0, is
+// at n modulo reportMax.
 type report struct {
 	mu    sync.Mutex
 	lines []Recovery
@@ -216,17 +217,27 @@ const reportMax = 10_000
 func (p *report) add(r Recovery) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.total++
-	if len(p.lines) == reportMax {
-		p.lines = append(p.lines[:0], p.lines[1:]...)
+	if len(p.lines) < reportMax {
+		p.lines = append(p.lines, r)
+	} else {
+		p.lines[p.total%reportMax] = r
 	}
-	p.lines = append(p.lines, r)
+	p.total++
+}
+
+// last returns the lines that are kept, in the order of their coming.
+func (p *report) last() (lines []Recovery, total int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	oldest := 0
+	if len(p.lines) == reportMax {
+		oldest = p.total % reportMax
+	}
+	return slices.Concat(p.lines[oldest:], p.lines[:oldest]), p.total
 }
 
 // Recoveries returns what the host has recovered since Open, in order: the last
 // 10,000 lines, and how many there were in all.
 func (h *Host) Recoveries() (lines []Recovery, total int) {
-	h.report.mu.Lock()
-	defer h.report.mu.Unlock()
-	return slices.Clone(h.report.lines), h.report.total
+	return h.report.last()
 }

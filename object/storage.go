@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast/storage"
@@ -271,71 +270,6 @@ func (s *Storage) DeleteAll(ctx context.Context) error {
 		return err
 	}
 	return s.state.DeleteAlarm(ctx)
-}
-
-// ListOptions say which keys List yields. The zero value is all of them, in the
-// order of their bytes.
-type ListOptions struct {
-	Start      string // the first key, included
-	StartAfter string // begin after this key
-	End        string // the first key that is left out; empty: no bound
-	Prefix     string // only keys that begin with it
-	Reverse    bool   // from the last to the first
-	Limit      int    // at most so many; zero: no limit
-}
-
-// bounds returns the range of keys [lower, upper); an empty upper is no bound.
-func (o ListOptions) bounds() (lower, upper string, empty bool) {
-	lower, upper = o.Start, o.End
-	if o.StartAfter != "" {
-		lower = max(lower, o.StartAfter+"\x00")
-	}
-	if o.Prefix != "" {
-		lower = max(lower, o.Prefix)
-		if end := storage.PrefixEnd(o.Prefix); end != "" && (upper == "" || end < upper) {
-			upper = end
-		}
-	}
-	return lower, upper, upper != "" && lower >= upper
-}
-
-// List yields keys and their bytes from a snapshot of the moment of the call. A
-// range that is empty or lies the wrong way round yields nothing. An error ends
-// the sequence and is its last element. Keys that were deleted lately cost it about
-// as much as others: who takes keys from the front of many, as from a
-// queue, begins with Start after the last one taken.
-func (s *Storage) List(ctx context.Context, o ListOptions) iter.Seq2[Item, error] {
-	t, err := s.begin(ctx)
-	if err != nil {
-		return failed(err)
-	}
-	lower, upper, empty := o.bounds()
-	if empty || t.object.Number == 0 || o.Limit < 0 {
-		return func(func(Item, error) bool) {}
-	}
-	it, err := s.host().store.ListData(t.batch, *t.object, lower, upper, o.Reverse)
-	if err := s.state.reading(err); err != nil {
-		if it != nil {
-			it.Close()
-		}
-		return failed(err)
-	}
-	t.iters = append(t.iters, it)
-	return func(yield func(Item, error) bool) {
-		defer it.Close()
-		for n := 0; (o.Limit == 0 || n < o.Limit) && it.Next(); n++ {
-			if !yield(Item{string(it.Key()), it.Value()}, nil) {
-				return
-			}
-		}
-		if err := it.Err(); err != nil {
-			yield(Item{}, s.host().storageError(s.state.act.id, err))
-		}
-	}
-}
-
-func failed(err error) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) { yield(Item{}, err) }
 }
 
 // transaction is a part of a turn that can be undone by itself.

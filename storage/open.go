@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -38,17 +36,24 @@ type Options struct {
 	// MaxUnsyncedBytes is how much may be committed and not yet durable before
 	// Store.Congested reports it. Default: 64 MiB.
 	MaxUnsyncedBytes int64
+	// WaitForLock is how long Open waits while another process has the directory
+	// open, as during a deploy in which the new process starts before the old one has
+	// ended. It looks 20 times a second and logs for which process it waits; then it
+	// returns ErrLocked. Default: 0, no wait.
+	WaitForLock time.Duration
 	// Witness keeps a file beside the database that tells what has been
 	// acknowledged, and makes Open fail with ErrAckedDataLost if the database
 	// lacks it. Each sync of the log then costs a second sync, of the file.
 	Witness bool
 	// Pebble shapes the engine. Its Lock must be nil.
 	Pebble PebbleOptions
-	// Engine is used instead of Pebble in Dir, for simulations.
+	// Engine is used instead of Pebble in Dir, for simulations. It belongs to Open from
+	// the call on: the store closes it, and so does an Open that fails.
 	Engine Engine
 	// Seams are the clock, executor and probe. Zero: production.
 	Seams seam.Seams
-	// Log receives errors of the engine. Default: nothing.
+	// Log receives errors of the engine, and for which process Open waits. Default:
+	// nothing.
 	Log *slog.Logger
 }
 
@@ -68,6 +73,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Shards < 0 || o.Shards > MaxShards {
 		return o, fmt.Errorf("storage: Options.Shards is %d: it must lie between 1 and %d", o.Shards, MaxShards)
 	}
+	if o.WaitForLock < 0 {
+		return o, fmt.Errorf("storage: Options.WaitForLock is %v: it must not be negative", o.WaitForLock)
+	}
 	return o, nil
 }
 
@@ -77,25 +85,47 @@ func (o Options) withDefaults() (Options, error) {
 // unchanged.
 func Open(o Options) (*Store, error) {
 	o, err := o.withDefaults()
+	if o.Engine != nil {
+		return openEngine(o, err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if o.Engine != nil {
-		return newStore(o, o.Engine, cmpOr(o.Shards, DefaultShards), nil)
+	s, err := openDir(o)
+	if err != nil {
+		return nil, advised(o.Dir, err)
 	}
+	return s, nil
+}
+
+func openDir(o Options) (*Store, error) {
 	if err := makeDir(o); err != nil {
 		return nil, err
 	}
-	if o.Dir, err = realDir(o); err != nil {
+	dir, err := realDir(o)
+	if err != nil {
 		return nil, err
 	}
-	lock, err := lockDir(o)
+	o.Dir = dir
+	lock, err := awaitLock(o)
 	if err != nil {
 		return nil, err
 	}
 	s, err := openLocked(o, lock)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
+	}
+	return s, nil
+}
+
+// openEngine opens a store over the caller's engine, unless the options are bad.
+func openEngine(o Options, bad error) (s *Store, err error) {
+	if err = bad; err == nil {
+		s, err = newStore(o, o.Engine, cmpOr(o.Shards, DefaultShards), nil)
+	}
+	if err != nil {
+		_ = o.Engine.Close() // err says why the store cannot be used
+		return nil, err
 	}
 	return s, nil
 }
@@ -175,39 +205,6 @@ func realDir(o Options) (string, error) {
 		return "", fmt.Errorf("storage: %w", err)
 	}
 	return dir, nil
-}
-
-func lockDir(o Options) (*pebble.Lock, error) {
-	lock, err := pebble.LockDirectory(o.Dir, o.Pebble.FS)
-	if err == nil {
-		return lock, nil
-	}
-	held := strings.Contains(err.Error(), "current process")
-	if held || errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) && isWritable(o.Dir) {
-		return nil, fmt.Errorf("%w: %s is open in %s: stop it, or use another directory", ErrLocked, o.Dir, holder(o.Dir, held))
-	}
-	return nil, fmt.Errorf("storage: lock %s: %w", o.Dir, err)
-}
-
-// isWritable tells a lock that is held from a directory without permission,
-// which some systems report alike.
-func isWritable(dir string) bool {
-	f, err := os.OpenFile(filepath.Join(dir, "LOCK"), os.O_WRONLY, 0)
-	if err != nil {
-		return false
-	}
-	return f.Close() == nil
-}
-
-// holder names the process that holds the lock of dir.
-func holder(dir string, self bool) string {
-	if self {
-		return fmt.Sprintf("this process (pid %d)", os.Getpid())
-	}
-	if pid := lockHolder(filepath.Join(dir, "LOCK")); pid > 0 {
-		return fmt.Sprintf("the process with pid %d", pid)
-	}
-	return "another process"
 }
 
 func syncDir(fsys vfs.FS, dir string) error {

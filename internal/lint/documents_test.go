@@ -44,7 +44,7 @@ var crashRows = map[string]int{
 	"PL": 2,
 	"SC": 2,
 	"JB": 6,
-	"ST": 4,
+	"ST": 17,
 	"HN": 5,
 }
 

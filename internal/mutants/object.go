@@ -299,12 +299,13 @@ var remembered sync.Map // of memory
 	{
 		Name: "eviction-ends-with-the-last-object", Promise: "O10", File: "object/evict.go",
 		Edits: []edit{{
-			Old: `	l.timer = nil
-	if l.live > 0`,
-			New: `	if !mutant("eviction-ends-with-the-last-object") {
+			Old: `	l.sweeping, l.timer = true, nil
+`,
+			New: `	l.sweeping = true
+	if !mutant("eviction-ends-with-the-last-object") {
 		l.timer = nil
 	}
-	if l.live > 0`,
+`,
 		}},
 		Package: "object", Test: "TestIdleObjectsLeaveMemoryAgain",
 	},

@@ -68,4 +68,205 @@ var storeMutants = []mutant{
 		}},
 		Package: "storage", Test: "TestCloseOnAFullDisk",
 	},
+	{
+		Name: "failed-open-leaves-its-engine-open", Promise: "O2", File: "storage/open.go",
+		Edits: []edit{{
+			Old: `		_ = o.Engine.Close() // err`,
+			New: `		if mutant("failed-open-leaves-its-engine-open") {
+			return nil, err
+		}
+		_ = o.Engine.Close() // err`,
+		}},
+		Package: "object", Test: "TestFailedOpenClosesItsEngine",
+	},
+	{
+		Name: "nil-definition-is-passed-over", Promise: "J1", File: "object/host.go",
+		Edits: []edit{{
+			Old: `		case c == nil || c.construct == nil && c.err == nil:`,
+			New: `		case c == nil && mutant("nil-definition-is-passed-over"):
+		case c == nil || c.construct == nil && c.err == nil:`,
+		}},
+		Package: "object", Test: "TestNilDefinitionIsAnError",
+	},
+	{
+		Name: "delete-of-a-parked-class-is-refused", Promise: "O15", File: "object/admin.go",
+		Edits: []edit{{
+			Old: `		return h.deleteParked(ctx, id)`,
+			New: `		if mutant("delete-of-a-parked-class-is-refused") {
+			return named(id, ErrUnknownClass)
+		}
+		return h.deleteParked(ctx, id)`,
+		}},
+		Package: "object", Test: "TestObjectsOfAParkedClass",
+	},
+	{
+		Name: "delete-of-a-parked-class-leaves-its-alarm", Promise: "O15", File: "object/admin.go",
+		Edits: []edit{{
+			Old: `h.store.DropObject(&b, o, dueOf(row)); err != nil {`,
+			New: `h.store.DropObject(&b, o, map[bool]*int64{false: dueOf(row)}[mutant("delete-of-a-parked-class-leaves-its-alarm")]); err != nil {`,
+		}},
+		Package: "object", Test: "TestObjectsOfAParkedClass",
+	},
+	{
+		Name: "list-ends-early-without-an-error", Promise: "S4", File: "object/list.go",
+		Edits: []edit{{
+			Old: `	case l.turn.ended:`,
+			New: `	case l.turn.ended && !mutant("list-ends-early-without-an-error"):`,
+		}},
+		Package: "object", Test: "TestListOutlivesItsTurn",
+	},
+	{
+		Name: "list-of-a-reset-turn-goes-on", Promise: "S4", File: "object/list.go",
+		Edits: []edit{{
+			Old: `	case s.err() != nil:`,
+			New: `	case s.err() != nil && !mutant("list-of-a-reset-turn-goes-on"):`,
+		}},
+		Package: "object", Test: "TestListOfAResetTurn",
+	},
+	{
+		Name: "second-range-over-a-list-yields-nothing", Promise: "S4", File: "object/list.go",
+		Edits: []edit{{
+			Old: `if first = nil; l == nil {`,
+			New: `if first = nil; l == nil && mutant("second-range-over-a-list-yields-nothing") {
+			return
+		} else if l == nil {`,
+		}},
+		Package: "object", Test: "TestListStartsAgain",
+	},
+	{
+		Name: "negative-limit-yields-nothing", Promise: "S4", File: "object/list.go",
+		Edits: []edit{{
+			Old: `	if o.Limit < 0 {`,
+			New: `	if o.Limit < 0 && mutant("negative-limit-yields-nothing") {
+		return &listing{storage: s, turn: t}, nil
+	}
+	if o.Limit < 0 {`,
+		}},
+		Package: "object", Test: "TestNegativeLimits",
+	},
+	{
+		Name: "full-table-of-failing-constructors-takes-no-more", Promise: "O4", File: "object/construct.go",
+		Edits: []edit{{
+			Old: `	if len(f.m) >= failingMax {`,
+			New: `	if mutant("full-table-of-failing-constructors-takes-no-more") && len(f.m) >= failingMax {
+		return
+	}
+	if len(f.m) >= failingMax {`,
+		}},
+		Package: "object", Test: "TestFailingConstructorsAreForgottenInOrder",
+	},
+	{
+		Name: "report-keeps-its-oldest-lines", Promise: "R6", File: "object/recover.go",
+		Edits: []edit{{
+			Old: `	if len(p.lines) < reportMax {`,
+			New: `	if len(p.lines) == reportMax && mutant("report-keeps-its-oldest-lines") {
+		p.total++
+		return
+	}
+	if len(p.lines) < reportMax {`,
+		}},
+		Package: "object", Test: "TestReportKeepsTheLastLines",
+	},
+	{
+		Name: "report-begins-at-the-newest-line", Promise: "R6", File: "object/recover.go",
+		Edits: []edit{{
+			Old: `	if len(p.lines) == reportMax {
+		oldest`,
+			New: `	if len(p.lines) == reportMax && !mutant("report-begins-at-the-newest-line") {
+		oldest`,
+		}},
+		Package: "object", Test: "TestReportKeepsTheLastLines",
+	},
+	{
+		Name: "sweep-rings-for-ever", Promise: "O10", File: "object/evict.go",
+		Edits: []edit{{
+			Old: `idle = idle || !a.busy()`,
+			New: `idle = idle || !a.busy() || mutant("sweep-rings-for-ever")`,
+		}},
+		Package: "object", Test: "TestASleepingObjectCostsNoTimers/work",
+	},
+	{
+		Name: "sweep-rests-for-ever", Promise: "O10", File: "object/evict.go",
+		Edits: []edit{{
+			Old: `	if !l.resting.Load() {`,
+			New: `	if !l.resting.Load() || mutant("sweep-rests-for-ever") {`,
+		}},
+		Package: "object", Test: "TestASleepingObjectCostsNoTimers/work",
+	},
+	{
+		Name: "wait-for-the-lock-is-not-bounded", Promise: "O2", File: "storage/lock.go",
+		Edits: []edit{{
+			Old: `		if left <= 0 {`,
+			New: `		if left <= 0 && mutant("wait-for-the-lock-is-not-bounded") {
+			left = lockPoll
+			if o.Seams.Clock.Now().Sub(began) > 2*o.WaitForLock {
+				return nil, err
+			}
+		} else if left <= 0 {`,
+		}},
+		Package: "storage", Test: "TestWaitForLockIsBounded",
+	},
+	{
+		Name: "lock-is-not-waited-for", Promise: "O2", File: "storage/lock.go",
+		Edits: []edit{{
+			Old: `	if o.WaitForLock == 0 ||`,
+			New: `	if mutant("lock-is-not-waited-for") || o.WaitForLock == 0 ||`,
+		}},
+		Package: "storage", Test: "TestOpenWaitsForAnotherProcess",
+	},
+	{
+		Name: "open-says-not-what-to-do", Promise: "O17", File: "storage/open.go",
+		Edits: []edit{{
+			Old: `		return nil, advised(o.Dir, err)`,
+			New: `		if mutant("open-says-not-what-to-do") {
+			return nil, err
+		}
+		return nil, advised(o.Dir, err)`,
+		}},
+		Package: "storage", Test: "TestOpenSaysWhatToDo",
+	},
+	{
+		Name: "object-stays-after-its-last-mark", Promise: "O1", File: "object/idempotent.go",
+		Edits: []edit{{
+			Old: `		t.recalls().marked.removal = 0
+		t.writes.removes = true`,
+			New: `		t.recalls().marked.removal = 0
+		t.writes.removes = !mutant("object-stays-after-its-last-mark")`,
+		}},
+		Package: "object", Test: "TestObjectGoesWithItsLastMark",
+	},
+	{
+		Name: "header-keeps-its-first-epoch", Promise: "O5", File: "object/commit.go",
+		Edits: []edit{{
+			Old: `a.object.Number != t.object.Number || t.object.Epoch != epoch {`,
+			New: `a.object.Number != t.object.Number || t.object.Epoch != epoch && !mutant("header-keeps-its-first-epoch") {`,
+		}},
+		Package: "object", Test: "TestReasonFollowsTheHeadersEpoch",
+	},
+	{
+		Name: "expiry-batch-of-any-size", Promise: "J11", File: "storage/expiry.go",
+		Edits: []edit{{
+			Old: `	s.removed = max(s.removed, now)
+`,
+			New: `	s.removed = max(s.removed, now)
+	if mutant("expiry-batch-of-any-size") {
+		limit = 1 << 30
+	}
+`,
+		}},
+		Package: "object", Test: "TestExpiryGoesInBatches",
+	},
+	{
+		Name: "expiry-stops-after-a-batch", Promise: "J11", File: "object/expiry.go",
+		Edits: []edit{{
+			Old: `		for x.due(shard, now) && x.sweepShard(shard, now) {
+		}`,
+			New: `		for x.due(shard, now) && x.sweepShard(shard, now) {
+			if mutant("expiry-stops-after-a-batch") {
+				x.next[shard] = 0
+			}
+		}`,
+		}},
+		Package: "object", Test: "TestExpiryGoesInBatches",
+	},
 }

@@ -1,0 +1,142 @@
+package object_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
+)
+
+// An object whose class is not registered can be listed, inspected and deleted, and
+// nothing is left of it: no key, no alarm, no mark, no open execution.
+//
+// Case ST7. Proves O15.
+func TestObjectsOfAParkedClass(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		for _, name := range []string{"gone", "kept"} {
+			f.must(name, func(th *thing, ctx context.Context) (any, error) {
+				err := errors.Join(th.st.Storage().PutBytes(ctx, "k", []byte("v")), th.st.Mark(ctx, "m", nil, time.Hour), th.st.OpenExecution(ctx, nil))
+				return nil, errors.Join(err, th.st.SetAlarm(ctx, th.st.Now().Add(time.Hour)))
+			})
+		}
+		f.close()
+		ctx := context.Background()
+		other := object.Define("other", func(context.Context, *object.State) (*struct{}, error) { return &struct{}{}, nil })
+		f.options.Storage = storage.Options{Engine: f.mem, Shards: 2}
+		h, err := object.Open(f.options, other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all, err := h.Objects(ctx, "thing", "", 10); len(all) != 2 || err != nil {
+			t.Errorf("listed: %v, %v", all, err)
+		}
+		for range 2 { // a second time it is not there, which is no error
+			if err := h.Delete(ctx, f.id("gone")); err != nil {
+				t.Errorf("Delete: %v", err)
+			}
+		}
+		if in, err := h.Inspect(ctx, f.id("gone")); in.Exists || in.Alarm != nil || err != nil {
+			t.Errorf("after Delete: %+v, %v", in, err)
+		}
+		if in, err := h.Inspect(ctx, f.id("kept")); !in.Exists || in.Alarm == nil || !in.Execution || len(in.Keys) != 1 || err != nil {
+			t.Errorf("of the other object: %+v, %v", in, err)
+		}
+		if err := h.Store().Check(); err != nil {
+			t.Error(err)
+		}
+		pass(2 * time.Hour) // its alarm, if it were there, would come due
+		if err := h.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := h.Delete(ctx, f.id("kept")); !errors.Is(err, object.ErrShutdown) {
+			t.Errorf("Delete after Shutdown: %v", err)
+		}
+		f.mem, f.options.Storage = f.mem.Crash(0), storage.Options{}
+		f.open()
+		defer f.close()
+		if v := f.must("gone", get("k")); v != "" {
+			t.Errorf("the deleted object has %q", v)
+		}
+		if v := f.must("kept", get("k")); v != "v" {
+			t.Errorf("the other object has %q", v)
+		}
+	})
+}
+
+// closing counts how often an engine is closed.
+type closing struct {
+	storage.Engine
+	closed int
+}
+
+func (e *closing) Close() error {
+	e.closed++
+	return e.Engine.Close()
+}
+
+// unreadable is an engine whose ranges cannot be read.
+type unreadable struct{ *closing }
+
+var errUnreadable = errors.New("unreadable")
+
+func (unreadable) NewIter(_, _ []byte) (storage.Iterator, error) { return nil, errUnreadable }
+
+// An Open that fails closes the engine it was given, wherever it fails, so that
+// its directory can be opened again; so does Shutdown, once.
+//
+// Case ST5. Proves O2.
+func TestFailedOpenClosesItsEngine(t *testing.T) {
+	good := object.Define("good", func(context.Context, *object.State) (*struct{}, error) { return &struct{}{}, nil })
+	bad := object.Define[struct{}]("bad", nil)
+	opened := func(wrap func(*closing) storage.Engine, o object.Options, defs ...object.Definition) (int, error) {
+		e := &closing{Engine: memstore.New()}
+		o.Storage.Engine = wrap(e)
+		h, err := object.Open(o, defs...)
+		if err == nil {
+			err = h.Shutdown(context.Background())
+		}
+		return e.closed, err
+	}
+	plain := func(e *closing) storage.Engine { return e }
+	for what, open := range map[string]func() (int, error){
+		"options": func() (int, error) { return opened(plain, object.Options{MaxLive: -1}, good) },
+		"class":   func() (int, error) { return opened(plain, object.Options{}, bad) },
+		"shards":  func() (int, error) { return opened(plain, object.Options{Storage: storage.Options{Shards: -1}}, good) },
+		"reads": func() (int, error) {
+			return opened(func(e *closing) storage.Engine { return unreadable{e} }, object.Options{}, good)
+		},
+		"shutdown": func() (int, error) { return opened(plain, object.Options{}, good) },
+	} {
+		if n, err := open(); n != 1 || (err == nil) != (what == "shutdown") {
+			t.Errorf("%s: the engine was closed %d times, %v", what, n, err)
+		}
+	}
+}
+
+// jobType stands for a job type, which embeds its class.
+type jobType struct{ *object.Class[thing] }
+
+// A nil definition of any type is an error that says which one it is.
+//
+// Case ST6. Proves J1.
+func TestNilDefinitionIsAnError(t *testing.T) {
+	good := object.Define("good", func(context.Context, *object.State) (*struct{}, error) { return &struct{}{}, nil })
+	for what, d := range map[string]object.Definition{
+		"nil":                 nil,
+		"nil class":           (*object.Class[thing])(nil),
+		"nil job type":        (*jobType)(nil),
+		"job type of nothing": &jobType{},
+		"empty class":         &object.Class[thing]{},
+	} {
+		_, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, good, d)
+		if err == nil || !strings.Contains(err.Error(), "definition 2 of 2 is nil or empty") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

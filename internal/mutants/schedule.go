@@ -45,4 +45,37 @@ var scheduleMutants = []mutant{
 		}},
 		Package: "jobs", Test: "TestCronOfARepeatedHour",
 	},
+	{
+		Name: "shortened-schedule-waits", Promise: "C5", File: "jobs/wake.go",
+		Edits: []edit{{
+			Old: `	if !at.After(e.Now()) {
+		return nil
+`,
+			New: `	if !at.After(e.Now()) || mutant("shortened-schedule-waits") {
+		return nil
+`,
+		}},
+		Package: "jobs/continuous", Test: "TestDeployMakesOverdue",
+	},
+	{
+		Name: "wake-up-restarts-the-retries", Promise: "C5", File: "jobs/wake.go",
+		Edits: []edit{{
+			Old: `failures > 0 || err != nil {`,
+			New: `failures > 0 && !mutant("wake-up-restarts-the-retries") || err != nil {`,
+		}},
+		Package: "jobs/continuous", Test: "TestDeployLeavesRetriesAlone",
+	},
+	{
+		Name: "rearm-ends-with-a-page", Promise: "C5", File: "jobs/rearm.go",
+		Edits: []edit{{
+			Old: `		after = page[len(page)-1].ID.Name
+`,
+			New: `		if mutant("rearm-ends-with-a-page") {
+			return r.done, nil
+		}
+		after = page[len(page)-1].ID.Name
+`,
+		}},
+		Package: "jobs/continuous", Test: "TestRearmOfColdJobs",
+	},
 }

@@ -49,7 +49,7 @@ const (
 // and returns early, with what it has done and the cause, when ctx ends or the host
 // does. It may be called from any task, and again.
 func Rearm(ctx context.Context, h *object.Host, class string, o RearmOptions) (Rearmed, error) {
-	r := rearm{host: h, atOnce: max(cmp.Or(o.AtOnce, rearmAtOnce), 1)}
+	r := rearm{host: h, class: class, atOnce: max(cmp.Or(o.AtOnce, rearmAtOnce), 1)}
 	size := max(cmp.Or(o.Page, rearmPage), 1)
 	for after := ""; ; {
 		page, err := h.Objects(ctx, class, after, size)
@@ -59,7 +59,7 @@ func Rearm(ctx context.Context, h *object.Host, class string, o RearmOptions) (R
 		if err := r.wake(ctx, page); err != nil {
 			return r.done, err
 		}
-		if err := r.count(ctx, class, after, page); err != nil {
+		if err := r.count(ctx, after, page); err != nil {
 			return r.done, err
 		}
 		if o.Progress != nil {
@@ -72,6 +72,7 @@ func Rearm(ctx context.Context, h *object.Host, class string, o RearmOptions) (R
 // rearm is one walk.
 type rearm struct {
 	host   *object.Host
+	class  string
 	atOnce int
 
 	mu   sync.Mutex // guards the fields below while jobs are woken
@@ -82,29 +83,18 @@ type rearm struct {
 
 // wake wakes the jobs of a page that have an alarm to come, and waits for the last.
 func (r *rearm) wake(ctx context.Context, page []object.ObjectInfo) error {
-	now, executor := r.host.Seams().Clock.Now(), r.host.Seams().Executor
-	ids := make(chan storage.ID, len(page))
+	now := r.host.Seams().Clock.Now()
+	var names []string
 	for _, o := range page {
 		if o.Alarm.After(now) {
-			ids <- o.ID
+			names = append(names, o.ID.Name)
 		}
 	}
-	close(ids)
-	workers := min(r.atOnce, len(ids))
-	ended := make(chan struct{}, workers)
-	for range workers {
-		executor.Go("rearm", func() {
-			defer func() { ended <- struct{}{} }()
-			for id := range ids {
-				if ctx.Err() == nil {
-					r.woken(r.host.Wake(ctx, id))
-				}
-			}
-		})
-	}
-	for range workers {
-		_ = executor.Wait(context.Background(), ended)
-	}
+	Each(r.host, names, r.atOnce, func(i int) {
+		if ctx.Err() == nil {
+			r.woken(r.host.Wake(ctx, storage.ID{Class: r.class, Name: names[i]}))
+		}
+	})
 	return cmp.Or(r.end, context.Cause(ctx))
 }
 
@@ -125,8 +115,8 @@ func (r *rearm) woken(err error) {
 }
 
 // count compares a page with what is stored now.
-func (r *rearm) count(ctx context.Context, class, after string, page []object.ObjectInfo) error {
-	now, err := r.host.Objects(ctx, class, after, len(page))
+func (r *rearm) count(ctx context.Context, after string, page []object.ObjectInfo) error {
+	now, err := r.host.Objects(ctx, r.class, after, len(page))
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ var crashRows = map[string]int{
 	"OB": 0,
 	"SU": 0,
 	"PL": 0,
-	"SC": 3,
+	"SC": 7,
 	"JB": 0,
 	"ST": 0,
 	"HN": 0,

@@ -43,10 +43,11 @@ func (e *Engine) advance(ctx context.Context, at, due time.Time) error {
 	if !at.After(e.Now()) {
 		return nil
 	}
-	if failures, err := e.st.AlarmFailures(ctx); failures > 0 || err != nil {
-		return err
+	failures, err := e.st.AlarmFailures(ctx)
+	if err == nil && failures == 0 {
+		err = e.st.SetAlarm(ctx, due)
 	}
-	return e.st.SetAlarm(ctx, due)
+	return err
 }
 
 // losses counts the open executions that have no work here.

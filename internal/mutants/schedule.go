@@ -60,8 +60,10 @@ var scheduleMutants = []mutant{
 	{
 		Name: "wake-up-restarts-the-retries", Promise: "C5", File: "jobs/wake.go",
 		Edits: []edit{{
-			Old: `failures > 0 || err != nil {`,
-			New: `failures > 0 && !mutant("wake-up-restarts-the-retries") || err != nil {`,
+			Old: `	if err == nil && failures == 0 {
+`,
+			New: `	if err == nil && (failures == 0 || mutant("wake-up-restarts-the-retries")) {
+`,
 		}},
 		Package: "jobs/continuous", Test: "TestDeployLeavesRetriesAlone",
 	},

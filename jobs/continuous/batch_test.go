@@ -57,7 +57,7 @@ func TestStartAllEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Proves C1, Case SC7: a batch calls as many jobs at a time as it may, never more, and
+// Proves C1, D2, Case SC7: a batch calls as many jobs at a time as it may, never more, and
 // those of one name one after another.
 func TestEachIsBounded(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {

@@ -10,7 +10,8 @@ import (
 )
 
 // wake arms the object if its stored state asks for it: an orphan from its state
-// (R3), a lost execution for its recovery (R2). A valid alarm is not moved (R5).
+// (R3), a lost execution for its recovery (R2), and a job whose definition now asks
+// for an earlier time (C5). No other alarm is moved, and none to a later time (R5).
 func (e *Engine) wake(ctx context.Context) error {
 	at, armed, err := e.st.Alarm(ctx)
 	if err != nil {
@@ -27,10 +28,26 @@ func (e *Engine) wake(ctx context.Context) error {
 			return err
 		}
 		return e.st.SetAlarm(ctx, a.At)
-	case armed && e.losses() > 0 && due.Before(at):
+	case !armed || due.IsZero() || !due.Before(at):
+		return nil
+	case e.losses() > 0:
 		return e.st.SetAlarm(ctx, due)
 	}
-	return nil
+	return e.advance(ctx, at, due)
+}
+
+// advance moves the alarm from at to due, which is earlier, because the definition has
+// changed. An alarm that is due anyway stays, and so does one that waits for a retry:
+// each activation would begin its attempts anew.
+func (e *Engine) advance(ctx context.Context, at, due time.Time) error {
+	if !at.After(e.Now()) {
+		return nil
+	}
+	failures, err := e.st.AlarmFailures(ctx)
+	if err == nil && failures == 0 {
+		err = e.st.SetAlarm(ctx, due)
+	}
+	return err
 }
 
 // losses counts the open executions that have no work here.

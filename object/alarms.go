@@ -83,6 +83,27 @@ func (s *State) Alarm(ctx context.Context) (at time.Time, ok bool, err error) {
 	return row.Due, true, nil
 }
 
+// AlarmFailures returns how many attempts of the object's alarm have failed or were
+// cut off by crashes, so that it waits for a retry; zero for an alarm as it was set,
+// and if there is none.
+func (s *State) AlarmFailures(ctx context.Context) (int, error) {
+	t, err := s.turn(ctx)
+	if err != nil {
+		return 0, err
+	}
+	row, err := s.act.alarm()
+	if err != nil {
+		return 0, s.act.hosted.host.storageError(s.act.id, err)
+	}
+	if t.writes.alarmSet {
+		row = t.writes.alarm
+	}
+	if row == nil {
+		return 0, nil
+	}
+	return row.Attempt + row.Crashes, nil
+}
+
 // alarm returns the stored alarm, or nil. The caller owns the turn.
 func (a *activation) alarm() (*alarm.Row, error) {
 	if a.rowKnown {

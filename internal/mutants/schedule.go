@@ -45,4 +45,117 @@ var scheduleMutants = []mutant{
 		}},
 		Package: "jobs", Test: "TestCronOfARepeatedHour",
 	},
+	{
+		Name: "shortened-schedule-waits", Promise: "C5", File: "jobs/wake.go",
+		Edits: []edit{{
+			Old: `	if !at.After(e.Now()) {
+		return nil
+`,
+			New: `	if !at.After(e.Now()) || mutant("shortened-schedule-waits") {
+		return nil
+`,
+		}},
+		Package: "jobs/continuous", Test: "TestDeployMakesOverdue",
+	},
+	{
+		Name: "wake-up-restarts-the-retries", Promise: "C5", File: "jobs/wake.go",
+		Edits: []edit{{
+			Old: `	if err == nil && failures == 0 {
+`,
+			New: `	if err == nil && (failures == 0 || mutant("wake-up-restarts-the-retries")) {
+`,
+		}},
+		Package: "jobs/continuous", Test: "TestDeployLeavesRetriesAlone",
+	},
+	{
+		Name: "rearm-ends-with-a-page", Promise: "C5", File: "jobs/rearm.go",
+		Edits: []edit{{
+			Old: `		after = page[len(page)-1].ID.Name
+`,
+			New: `		if mutant("rearm-ends-with-a-page") {
+			return r.done, nil
+		}
+		after = page[len(page)-1].ID.Name
+`,
+		}},
+		Package: "jobs/continuous", Test: "TestRearmOfColdJobs",
+	},
+	{
+		Name: "pause-forgotten-by-a-failed-run", Promise: "J10", File: "jobs/life.go",
+		Edits: []edit{{
+			Old: `	case l.meta.Pausing:
+		return Paused, ""
+`,
+			New: `	case l.meta.Pausing && (out.Err == nil || !mutant("pause-forgotten-by-a-failed-run")):
+		return Paused, ""
+`,
+		}},
+		Package: "jobs/continuous", Test: "TestPauseOfARunThatFails",
+	},
+	{
+		Name: "chosen-run-leaves-the-occurrence", Promise: "C2", File: "jobs/continuous/instance.go",
+		Edits: []edit{{
+			Old: `	if run.Attempt == 0 {
+		wanted`,
+			New: `	if run.Attempt == 0 && !(run.Cause == jobs.CauseChosen && mutant("chosen-run-leaves-the-occurrence")) {
+		wanted`,
+		}},
+		Package: "jobs/continuous", Test: "TestChosenRunTakesTheOccurrence",
+	},
+	{
+		Name: "trigger-leaves-the-occurrence", Promise: "C1", File: "jobs/continuous/instance.go",
+		Edits: []edit{{
+			Old: `			return err
+		}
+		return in.move(ctx, jobs.StartCursor(in.life.Now()))
+	})
+}`,
+			New: `			return err
+		}
+		if mutant("trigger-leaves-the-occurrence") {
+			return nil
+		}
+		return in.move(ctx, jobs.StartCursor(in.life.Now()))
+	})
+}`,
+		}},
+		Package: "jobs/continuous", Test: "TestTriggerTakesTheOccurrence",
+	},
+	{
+		Name: "resume-keeps-old-recoveries", Promise: "R4", File: "jobs/verbs.go",
+		Edits: []edit{{
+			Old: `			m.Run, m.Failures = Run{}, 0
+`,
+			New: `			old := m.Run.Recoveries
+			m.Run, m.Failures = Run{}, 0
+			if mutant("resume-keeps-old-recoveries") {
+				m.Run.Recoveries = old
+			}
+`,
+		}},
+		Package: "jobs/continuous", Test: "TestResumeForgetsRecoveries",
+	},
+	{
+		Name: "batch-without-bound", Promise: "C1", File: "jobs/each.go",
+		Edits: []edit{{
+			Old: `	workers := min(atOnce, len(lines))
+`,
+			New: `	workers := min(atOnce, len(lines))
+	if mutant("batch-without-bound") {
+		workers = len(lines)
+	}
+`,
+		}},
+		Package: "jobs/continuous", Test: "TestEachIsBounded",
+	},
+	{
+		Name: "batch-out-of-order", Promise: "D2", File: "jobs/each.go",
+		Edits: []edit{{
+			Old: `		n, ok := line[name]
+		if !ok {`,
+			New: `		n, ok := line[name]
+		if !ok || mutant("batch-out-of-order") {`,
+		}},
+		Package: "jobs/continuous", Test: "TestEachIsBounded",
+	},
 }

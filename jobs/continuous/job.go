@@ -121,3 +121,9 @@ func (j *Job[S]) Terminate(ctx context.Context, from object.Caller, id, reason s
 	_, err := j.terminate.Call(ctx, from, id, reason)
 	return err
 }
+
+// Rearm makes a definition that asks for earlier times count for all jobs of it, also
+// for those that wait and are not in memory; see jobs.Rearm.
+func (j *Job[S]) Rearm(ctx context.Context, h *object.Host, o jobs.RearmOptions) (jobs.Rearmed, error) {
+	return jobs.Rearm(ctx, h, j.Name(), o)
+}

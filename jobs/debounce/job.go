@@ -165,3 +165,9 @@ func (j *Job[E, S]) Terminate(ctx context.Context, from object.Caller, id, reaso
 func (j *Job[E, S]) Clear(ctx context.Context, from object.Caller, id string) (int, error) {
 	return j.clear.Call(ctx, from, id, none{})
 }
+
+// Rearm makes a definition that asks for earlier times count for all jobs of it, also
+// for those that wait and are not in memory; see jobs.Rearm.
+func (j *Job[E, S]) Rearm(ctx context.Context, h *object.Host, o jobs.RearmOptions) (jobs.Rearmed, error) {
+	return jobs.Rearm(ctx, h, j.Name(), o)
+}

@@ -36,6 +36,17 @@ var costs = []cost{
 		c := counters(t)
 		return per(c.Meters(), 64, 20_000, c.IncrementOnce)
 	}},
+	{"a cold activation", measure.Costs{"allocs": 12.1, "bytes": 725, "commits": 0, "log bytes": 0}, func(t *testing.T) (measure.Costs, error) {
+		i, err := workload.OpenIdle(t.TempDir(), 2000, 64, time.Hour)
+		if err != nil {
+			return nil, err
+		}
+		closing(t, i.Close)
+		if err := i.Create(t.Context()); err != nil {
+			return nil, err
+		}
+		return per(i.Meters(), 1, 20_000, i.Poke)
+	}},
 	{"an alarm that is due, of 10,000", measure.Costs{"allocs": 2.6, "bytes": 1050, "commits": 1.05, "log bytes": 130}, func(t *testing.T) (measure.Costs, error) {
 		a, err := workload.OpenAlarms(t.TempDir(), object.Options{})
 		if err != nil {

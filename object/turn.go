@@ -401,9 +401,3 @@ func (t *turn) callFrom(ctx context.Context, c *hosted, r *Request) error {
 	}
 	return err
 }
-
-// deadline is a context of the turn that ends at the limit of its block.
-func (t *turn) deadline(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	s := &t.act.hosted.host.seams
-	return s.WithDeadline(ctx, s.Clock.Now().Add(limit), ErrTimeout)
-}

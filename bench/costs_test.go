@@ -37,6 +37,17 @@ var costs = []cost{
 		c := counters(t)
 		return per(c.Meters(), 64, 20_000, c.IncrementOnce)
 	}},
+	{"a cold activation", measure.Costs{"allocs": 12.1, "bytes": 725, "commits": 0, "log bytes": 0}, func(t *testing.T) (measure.Costs, error) {
+		i, err := workload.OpenIdle(t.TempDir(), 2000, 64, time.Hour)
+		if err != nil {
+			return nil, err
+		}
+		closing(t, i.Close)
+		if err := i.Create(t.Context()); err != nil {
+			return nil, err
+		}
+		return per(i.Meters(), 1, 20_000, i.Poke)
+	}},
 	{"an alarm that is due, of 16 full flights", measure.Costs{"allocs": 1.4, "bytes": 810, "commits": 1.012, "log bytes": 125}, func(t *testing.T) (measure.Costs, error) {
 		const n = 16 * workload.Flight
 		clock := &workload.Ahead{}

@@ -28,13 +28,13 @@ func (t *turn) commit(last bool) error {
 	if err := a.beginCommit(); err != nil {
 		return err
 	}
-	began := h.seams.Clock.Now()
+	began := h.seams.Steady()
 	ticket, err := h.store.CommitAt(t.batch, began)
 	if err != nil {
 		a.endCommit()
 		return h.storageError(a.id, err)
 	}
-	t.at = h.seams.Clock.Now()
+	t.at = h.seams.Steady()
 	h.metrics.commit.Observe(t.at.Sub(began).Seconds())
 	t.committed(ticket, row)
 	a.endCommit() // the next activation may begin: the scheduler knows of this commit

@@ -204,15 +204,17 @@ func (a *activation) reset(cause error) {
 // ErrConstructor, and the next one constructs a new activation.
 func (t *turn) block(ctx context.Context, limit time.Duration, fn func(context.Context) error) error {
 	a, life := t.act, t.life
-	inner, cancel := t.deadline(ctx, limit)
-	timer := a.hosted.host.seams.Clock.AfterFunc(limit, func() {
+	clock := a.hosted.host.seams.Clock
+	inner := &limited{Context: ctx, at: clock.Now().Add(limit)}
+	timer := clock.AfterFunc(limit, func() {
+		inner.expire()
 		if t.phase.Load() == phaseOver { // fn runs on a goroutine that has outlived the turn
 			return
 		}
 		err := fmt.Errorf("%s: %w: %w: limit %v", a.id, ErrConstructor, ErrTimeout, limit)
 		a.end(err, func(rs []*Request) { a.hosted.host.refuse(err, rs...) })
 	})
-	defer cancel()
+	defer inner.end()
 	defer timer.Stop()
 	err := t.protect(func() error { return fn(inner) })
 	if cause := life.err(); cause != nil && errors.Is(cause, ErrTimeout) {

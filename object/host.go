@@ -229,12 +229,12 @@ func (h *Host) hold(r *Request) error {
 	}
 	began := r.draft.at
 	if began.IsZero() { // it waits for what others have committed
-		began = h.seams.Clock.Now()
+		began = h.seams.Steady()
 	}
 	if err := h.store.WaitFollowed(&r.follower, r.ticket); err != nil {
 		return err
 	}
-	h.metrics.gate.Observe(h.seams.Clock.Now().Sub(began).Seconds())
+	h.metrics.gate.Observe(h.seams.Steady().Sub(began).Seconds())
 	return nil
 }
 

@@ -124,7 +124,7 @@ func (l *listing) over() error {
 	switch s := l.storage.state; {
 	case s.err() != nil:
 		return named(s.act.id, ErrReset)
-	case l.turn.ended:
+	case l.turn.phase.Load() == phaseOver:
 		return named(s.act.id, ErrNoTurn)
 	}
 	return nil

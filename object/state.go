@@ -54,9 +54,20 @@ func (s *State) err() error {
 	return nil
 }
 
+var evicted = fmt.Errorf("%w: %w", ErrReset, errEvicted)
+
+// endedBy is the error of what outlives its activation. That of an eviction is made
+// once, because evictions are frequent and their error is seldom read.
+func endedBy(cause error) error {
+	if cause == errEvicted {
+		return evicted
+	}
+	return fmt.Errorf("%w: %w", ErrReset, cause)
+}
+
 // end ends the activation for the given cause: its works and turns are cancelled.
 func (s *State) end(cause error) {
-	err := fmt.Errorf("%w: %w", ErrReset, cause)
+	err := endedBy(cause)
 	s.mu.Lock()
 	if !s.cause.CompareAndSwap(nil, &err) {
 		s.mu.Unlock()

@@ -399,9 +399,3 @@ func (h *Host) storageError(id storage.ID, err error) error {
 	}
 	return named(id, err)
 }
-
-// deadline is a context of the turn that ends at the limit of its block.
-func (t *turn) deadline(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	s := &t.act.hosted.host.seams
-	return s.WithDeadline(ctx, s.Clock.Now().Add(limit), ErrTimeout)
-}

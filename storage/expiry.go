@@ -46,7 +46,7 @@ func (s *Store) Expire(shard int, now int64, limit int) (done int, next int64, o
 	s.removed = max(s.removed, now)
 	done, next, ok, err = s.Expired(&b, shard, now, limit)
 	if err == nil && done > 0 {
-		if err = s.space.admit(b.Len(), s.seams.Clock.Now()); err == nil {
+		if err = s.space.admit(b.Len(), s.seams.Steady()); err == nil {
 			err = s.applyNow(b.Repr())
 		}
 	}

@@ -82,12 +82,10 @@ const (
 
 // ShardOf returns the shard of id among shards.
 func ShardOf(id ID, shards int) int {
-	var d xxhash.Digest
-	d.Reset()
-	d.WriteString(id.Class)
-	d.Write([]byte{0})
-	d.WriteString(id.Name)
-	return int(d.Sum64() % uint64(shards))
+	var room [2 * keyRoom]byte // names are mostly short: then this is no allocation
+	text := append(append(room[:0], id.Class...), 0)
+	text = append(text, id.Name...)
+	return int(xxhash.Sum64(text) % uint64(shards))
 }
 
 func prefix(dst []byte, shard int, kind byte) []byte {

@@ -20,7 +20,7 @@ type space struct {
 	floor     uint64
 	free      func() (uint64, error) // nil: not watched
 	sinceLook atomic.Int64
-	lookedAt  atomic.Int64 // when it looked last, in nanoseconds since 1970
+	lookedAt  atomic.Int64 // when it looked last, in nanoseconds of seam.Seams.Steady
 	below     atomic.Bool
 }
 
@@ -31,7 +31,7 @@ func (s *space) admit(n int, at time.Time) error {
 		return nil
 	}
 	now := at.UnixNano()
-	age := time.Duration(now - s.lookedAt.Load()) // less than zero: the clock was put back
+	age := time.Duration(now - s.lookedAt.Load()) // less than zero: another look was later
 	if s.sinceLook.Add(int64(n)) < checkEveryBytes && !s.below.Load() && age >= 0 && age < checkEvery {
 		return nil
 	}

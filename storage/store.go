@@ -243,10 +243,10 @@ func (s *Store) exit() { s.using.RUnlock() }
 // the store lives on. After any other error the store is dead, and the commit
 // may or may not have survived.
 func (s *Store) Commit(b *Batch) (Ticket, error) {
-	return s.CommitAt(b, s.seams.Clock.Now())
+	return s.CommitAt(b, s.seams.Steady())
 }
 
-// CommitAt is Commit for a caller that has just read the store's clock: the time
+// CommitAt is Commit for a caller that has just read seam.Seams.Steady: the time
 // decides whether to look at the free space.
 func (s *Store) CommitAt(b *Batch, now time.Time) (Ticket, error) {
 	if err := s.Err(); err != nil {

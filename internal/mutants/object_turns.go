@@ -92,12 +92,10 @@ var turnMutants = []mutant{
 		Package: "object", Test: "TestCallsBehindABlockThatFails",
 	},
 	{
-		Name: "refused-by-shutdown-told-as-storage", Promise: "O14", File: "object/host.go",
+		Name: "waiting-call-begins-after-a-shutdown", Promise: "O14", File: "object/turn.go",
 		Edits: []edit{{
-			Old: `	if r.draft.at.IsZero() {
-`,
-			New: `	if r.draft.at.IsZero() && !mutant("refused-by-shutdown-told-as-storage") {
-`,
+			Old: `	if h.life.cutOff() {`,
+			New: `	if h.life.cutOff() && !mutant("waiting-call-begins-after-a-shutdown") {`,
 		}},
 		Package: "object", Test: "TestShutdownBehindASlowConstructor",
 	},
@@ -160,13 +158,12 @@ var turnMutants = []mutant{
 		Package: "object", Test: "TestLooksWaitForTheDisk",
 	},
 	{
-		Name: "dead-store-answers-own-writes", Promise: "O13", File: "storage/store.go",
+		Name: "dead-store-answers-from-memory", Promise: "O13", File: "object/state.go",
 		Edits: []edit{{
-			Old: `			return slices.Clone(v), !deleted, s.Err()`,
-			New: `			if mutant("dead-store-answers-own-writes") {
-				return slices.Clone(v), !deleted, nil
-			}
-			return slices.Clone(v), !deleted, s.Err()`,
+			Old: `	if err == nil {
+		err = h.store.Err()`,
+			New: `	if err == nil && !mutant("dead-store-answers-from-memory") {
+		err = h.store.Err()`,
 		}},
 		Package: "object", Test: "TestReadsOfADeadStore",
 	},

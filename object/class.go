@@ -232,6 +232,9 @@ func (in *invocation[A, R]) request() *Request { return &in.Request }
 
 func (in *invocation[A, R]) run(ctx context.Context, a *activation) (err error) {
 	in.res, err = in.method.call(a.instance, ctx, in.arg)
+	if a.hosted.host.seams.Probe != nil && err == nil {
+		a.checkShared(in.method.name, in.arg, in.res)
+	}
 	return err
 }
 

@@ -175,4 +175,12 @@ var turnMutants = []mutant{
 		}},
 		Package: "object", Test: "TestUnconfirmedCallersWaitForAFullPipeline",
 	},
+	{
+		Name: "shared-part-of-a-slice-not-seen", Promise: "O3", File: "object/sharing.go",
+		Edits: []edit{{
+			Old: `		if first < g.end && g.first < first+size {`,
+			New: `		if first == g.first || first < g.end && g.first < first+size && !mutant("shared-part-of-a-slice-not-seen") {`,
+		}},
+		Package: "harness", Test: "TestSharedMemoryIsFound",
+	},
 }

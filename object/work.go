@@ -73,8 +73,8 @@ func (s *State) Release(ctx context.Context, fn func(context.Context) error) err
 		return err
 	}
 	a := s.act
-	if !t.grasp() {
-		return s.inTurn(t)
+	if !t.grasp() { // another goroutine of the handler has lent it out, or the handler has returned
+		return named(s.act.id, ErrNoTurn)
 	}
 	key, first := a.recall.lend(t)
 	if first != nil {

@@ -21,6 +21,7 @@ type Config struct {
 	host      []hostOption
 	checks    []check
 	gateCheck bool // NoLostAck
+	sharing   bool // NoSharedMemory
 	shadow    bool // NoTornBatch
 
 	faults     Plan   // that may strike from the start
@@ -112,6 +113,9 @@ func (c *Config) words() string {
 	var checks []string
 	if c.gateCheck {
 		checks = append(checks, "NoLostAck")
+	}
+	if c.sharing {
+		checks = append(checks, "NoSharedMemory")
 	}
 	for _, ch := range c.checks {
 		checks = append(checks, ch.name)

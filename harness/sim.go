@@ -141,6 +141,7 @@ func (s *Sim) tryBoot() bool {
 	s.starts++
 	s.proc = s.m.Start(s.starts)
 	seams := s.proc.Seams()
+	seams.Probe = sharingProbe{s.proc, s}
 	p := &Process{
 		Seams:  seams,
 		Number: s.starts,

@@ -11,8 +11,11 @@ import (
 
 // Go starts fn as a task beside the turns, once the present turn's commit is
 // durable; if the turn fails, fn never starts. fn touches the object only through
-// Do. Its ctx ends when the activation does, or when the host shuts down. The
-// object stays in memory while fn runs. A panic of fn is logged and ends fn only.
+// Do. Its ctx ends when the activation does, and when the context of Host.Shutdown
+// ends: the beginning of a shutdown leaves works time to end by themselves. So a
+// work that waits for its ctx holds up a Shutdown whose own context never ends; one
+// that should end early looks at State.Closing. The object stays in memory while fn
+// runs. A panic of fn is logged and ends fn only.
 func (s *State) Go(ctx context.Context, name string, fn func(context.Context)) error {
 	return s.Start(ctx, new(Work), name, fn)
 }

@@ -170,6 +170,9 @@ func TestWaysThatAreNoCircle(t *testing.T) {
 				t.Errorf("O8: %s: %v", name, err)
 			}
 		}
+		if n := object.Waits(f.host); n != 0 {
+			t.Errorf("O8: %d turns are among the waits after all calls have ended", n)
+		}
 	})
 }
 

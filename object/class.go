@@ -176,7 +176,8 @@ type Method[A, R any] struct {
 }
 
 // Handle adds a method to a class. Names are unique in a class; mistakes are
-// reported by Open. It must not be called after a host was opened with c.
+// reported by Open. It must not be called after a host was opened with c. fn must not
+// keep its argument, or a part of its answer, without copying it: see Method.Call.
 func Handle[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, A) (R, error)) *Method[A, R] {
 	d := &c.def
 	m := &Method[A, R]{class: d, name: name}
@@ -206,6 +207,13 @@ func (m *Method[A, R]) Name() string { return m.name }
 // the wait; a call whose ctx ends while it waits for its turn never runs, and one
 // whose ctx ends later may return an error that wraps ErrUnknown, when the turn
 // may commit or not.
+//
+// The handler gets arg itself and the caller gets the handler's answer itself, not
+// copies: what they point to (slices, maps, pointers) is shared memory. Neither side
+// changes it after the call unless it has made a copy, and a handler that keeps its
+// argument, or answers with a part of its state, makes one. What goes through the codec
+// is a copy: arguments and answers of Host.CallBytes, the answer that a repeat of a
+// call with an idempotency key gets, and all that is stored.
 //
 // From outside it returns when everything the answer depends on is durable (O7).
 // Errors of the handler arrive unchanged; see the Err variables for the others.
@@ -238,6 +246,9 @@ func (in *invocation[A, R]) request() *Request { return &in.Request }
 
 func (in *invocation[A, R]) run(ctx context.Context, a *activation) (err error) {
 	in.res, err = in.method.call(a.instance, ctx, in.arg)
+	if a.hosted.host.seams.Probe != nil && err == nil {
+		a.checkShared(in.method.name, in.arg, in.res)
+	}
 	return err
 }
 

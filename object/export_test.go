@@ -12,3 +12,10 @@ func Watched(h *Host) int {
 	defer h.watch.mu.Unlock()
 	return len(h.watch.m)
 }
+
+// Waits is how many turns the graph of those that wait knows.
+func Waits(h *Host) int {
+	h.waits.mu.Lock()
+	defer h.waits.mu.Unlock()
+	return len(h.waits.callers) + len(h.waits.holders)
+}

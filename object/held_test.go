@@ -42,7 +42,7 @@ const toldHeld = "holds its object for long"
 
 // holdFor is an action that holds its object. Its name is looked for in a stack.
 func holdFor(d time.Duration) action {
-	return func(*thing, context.Context) (any, error) { time.Sleep(d); return nil, nil }
+	return func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Seams().Sleep(ctx, d) }
 }
 
 // Case OB2: a turn that holds its object beyond the limit is told of once, with method,
@@ -75,7 +75,7 @@ func TestTurnHeldTooLong(t *testing.T) {
 }
 
 // A turn that comes while the watch looks after others is told of within a quarter
-// of the limit; what holds an object while its turn is lent out is nobody.
+// of the limit; a turn that is lent out holds no object. Proves O8.
 func TestHeldTurnsAreToldApart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log logOf
@@ -89,7 +89,10 @@ func TestHeldTurnsAreToldApart(t *testing.T) {
 		for range 3 { // one after the other, none for too long
 			wg.Go(func() { f.must("busy", holdFor(20*time.Second)) })
 		}
-		f.handleAlarm(func(*thing, context.Context, object.AlarmInfo) error { time.Sleep(time.Minute); return nil })
+		f.handleAlarm(func(th *thing, ctx context.Context, _ object.AlarmInfo) error {
+			_, err := holdFor(time.Minute)(th, ctx)
+			return err
+		})
 		f.must("alarmed", setAlarm(0))
 		pass(38 * time.Second)
 		if lines := log.lines(toldHeld); len(lines) != 1 || !strings.Contains(lines[0], "object=alarmed method=alarm") {
@@ -132,7 +135,7 @@ func (c *countingClock) AfterFunc(d time.Duration, f func()) seam.Timer {
 	return c.Clock.AfterFunc(d, f)
 }
 
-// The watch rests while nothing runs, and wakes with the next turn. Proves O10.
+// The watch rests while nothing runs, and wakes with the next turn. Proves O8, O10.
 func TestHoldWatchRests(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log logOf

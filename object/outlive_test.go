@@ -31,7 +31,7 @@ func stay(inside chan struct{}) {
 }
 
 // Case OB5: a goroutine that is inside a method of the State when its turn ends gets
-// an error: the process lives, and so does the object. Proves O9.
+// an error: the process lives, and so does the object. Proves O6, O9.
 func TestGoroutinesThatOutliveTheirTurn(t *testing.T) {
 	errOwn := errors.New("own")
 	for name, c := range map[string]struct {
@@ -81,7 +81,7 @@ func TestGoroutinesThatOutliveTheirTurn(t *testing.T) {
 }
 
 // A goroutine that is still in Release when another turn has the object waits for its
-// place, and gives the object on.
+// place, and gives the object on. Proves O8.
 func TestReleaseThatOutlivesItsTurnGivesTheObjectOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -116,7 +116,7 @@ func TestGoexitServesTheOthers(t *testing.T) {
 		defer f.end()
 		exit := func(th *thing, ctx context.Context) (any, error) {
 			_ = th.st.Storage().PutBytes(ctx, "k", []byte("v"))
-			time.Sleep(time.Second)
+			_ = th.st.Seams().Sleep(ctx, time.Second)
 			runtime.Goexit()
 			return nil, nil
 		}

@@ -16,7 +16,9 @@ const shutdownGrace = 200 * time.Millisecond
 
 // Shutdown ends the host in order. New calls are refused with ErrShutdown and
 // alarms stop, and so do waits in State.Await; open turns and works may end until
-// ctx does, and are cancelled then. The store is closed even if user code ignores
+// ctx does, and are cancelled then. With a ctx that never ends Shutdown waits for them
+// as long as they run, for ever if one waits for its own context to end; so give it a
+// deadline. The store is closed even if user code ignores
 // the cancellation; the error names what was still running. What was cut off is
 // recovered at the next Open and costs it no attempt. A second call waits for the
 // first, until its own ctx ends, and returns the same.
@@ -55,6 +57,9 @@ func (l *life) beginClosing() bool {
 	l.closing.Store(true)
 	return l.shut.CompareAndSwap(false, true)
 }
+
+// cutOff reports whether everything that runs has been cancelled.
+func (l *life) cutOff() bool { return l.closing.Load() && l.ctx.Err() != nil }
 
 // awaitIdle returns when nothing runs any more, or the cause of ctx's end.
 func (h *Host) awaitIdle(ctx context.Context) error {

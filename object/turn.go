@@ -178,6 +178,11 @@ func (a *activation) perform(t *turn, r *Request) error {
 	if r.life != nil && r.life != a.life {
 		return named(a.id, ErrReset)
 	}
+	if h.life.cutOff() { // nothing would cancel a call that begins now
+		if _, ok := r.op.(callable); ok {
+			return named(a.id, ErrShutdown)
+		}
+	}
 	var err error
 	switch op := r.op.(type) {
 	case bare:

@@ -59,7 +59,8 @@ func (s *State) inTurn(t *turn) error {
 // wait, and returns fn's error. In fn the object's state cannot be touched, and
 // after it memory may have changed. It returns ErrReset if the activation ended
 // meanwhile, and an error in a constructor, a block or a transaction, which let
-// nobody in.
+// nobody in. Calls that fn makes with ctx are calls of this turn (ErrDeadlock); fn
+// should wait for their end.
 func (s *State) Release(ctx context.Context, fn func(context.Context) error) error {
 	t, err := s.turn(ctx)
 	if err != nil {
@@ -72,8 +73,8 @@ func (s *State) Release(ctx context.Context, fn func(context.Context) error) err
 		return err
 	}
 	a := s.act
-	if !t.grasp() {
-		return s.inTurn(t)
+	if !t.grasp() { // another goroutine of the handler has lent it out, or the handler has returned
+		return named(s.act.id, ErrNoTurn)
 	}
 	key, first := a.recall.lend(t)
 	if first != nil {

@@ -69,6 +69,16 @@ type Faulty interface {
 	Fault(p Point) bool
 }
 
+// Sharing is a Probe that is told of handlers that keep memory which their callers
+// have too.
+type Sharing interface {
+	Probe
+	// WatchesSharing reports whether it wants to be told.
+	WatchesSharing() bool
+	// Shared is told of a handler of the object.
+	Shared(object, problem string)
+}
+
 // Faults that a simulation may choose: no machine does this by itself, but a
 // host is to live with it.
 const (

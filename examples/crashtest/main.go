@@ -46,7 +46,9 @@ func main() {
 	_, err = mail.Post(ctx, host, "alice", receipt, object.Idempotent(name, time.Hour))
 	check(err)
 	await(done, receipt)
-	check(host.Shutdown(ctx))
+	limited, cancel := context.WithTimeout(ctx, 10*time.Second) // without a limit it waits for works that never end
+	defer cancel()
+	check(host.Shutdown(limited))
 }
 
 // await waits for what; other things may be left from an earlier run.

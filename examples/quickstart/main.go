@@ -49,7 +49,9 @@ func main() {
 		}
 	}
 	fmt.Printf("It has boiled again: %d times.\n", boiled+1)
-	check(host.Shutdown(ctx))
+	limited, cancel := context.WithTimeout(ctx, 10*time.Second) // without a limit it waits for works that never end
+	defer cancel()
+	check(host.Shutdown(limited))
 }
 
 func check(err error) {

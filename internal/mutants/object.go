@@ -102,12 +102,12 @@ var remembered sync.Map // of memory
 		Number: 14, Name: "reply-before-its-commit", Promise: "O7", File: "object/turn.go",
 		Edits: []edit{{
 			Old: `	r.err = a.perform(t, r)
-	t.end()
+	owns := t.end()
 	r.ticket = storage.Ticket(a.last.Load())
 `,
 			New: `	before := a.last.Load()
 	r.err = a.perform(t, r)
-	t.end()
+	owns := t.end()
 	r.ticket = storage.Ticket(a.last.Load())
 	if mutant("reply-before-its-commit") {
 		r.ticket = storage.Ticket(before)
@@ -158,8 +158,8 @@ var remembered sync.Map // of memory
 	{
 		Name: "filter-misses-a-new-mark", Promise: "D2", File: "object/recall.go",
 		Edits: []edit{{
-			Old: `	if k := t.act.recall; t.owns && k != nil && k.filter != nil {`,
-			New: `	if k := t.act.recall; t.owns && k != nil && k.filter != nil && !mutant("filter-misses-a-new-mark") {`,
+			Old: `	if k := t.act.recall; t.holds() && k != nil && k.filter != nil {`,
+			New: `	if k := t.act.recall; t.holds() && k != nil && k.filter != nil && !mutant("filter-misses-a-new-mark") {`,
 		}},
 		Package: "jobs/debounce", Test: "TestCrashRepeatedAdd/map",
 	},
@@ -286,15 +286,12 @@ var remembered sync.Map // of memory
 	{
 		Name: "circle-never-forgotten", Promise: "O8", File: "object/waits.go",
 		Edits: []edit{{
-			Old: `	if len(edges) == 0 {
-		delete(w.to, from)`,
-			New: `	if mutant("circle-never-forgotten") {
-		return
-	}
-	if len(edges) == 0 {
-		delete(w.to, from)`,
+			Old: `	if len(c.on) > 0 {
+		return`,
+			New: `	if len(c.on) > 0 || mutant("circle-never-forgotten") {
+		return`,
 		}},
-		Package: "object", Test: "TestDeadlocksFailAtOnce",
+		Package: "object", Test: "TestWaysThatAreNoCircle",
 	},
 	{
 		Name: "eviction-ends-with-the-last-object", Promise: "O10", File: "object/evict.go",

@@ -92,12 +92,10 @@ var turnMutants = []mutant{
 		Package: "object", Test: "TestCallsBehindABlockThatFails",
 	},
 	{
-		Name: "refused-by-shutdown-told-as-storage", Promise: "O14", File: "object/host.go",
+		Name: "waiting-call-begins-after-a-shutdown", Promise: "O14", File: "object/turn.go",
 		Edits: []edit{{
-			Old: `	if r.draft.at.IsZero() {
-`,
-			New: `	if r.draft.at.IsZero() && !mutant("refused-by-shutdown-told-as-storage") {
-`,
+			Old: `	if h.life.cutOff() {`,
+			New: `	if h.life.cutOff() && !mutant("waiting-call-begins-after-a-shutdown") {`,
 		}},
 		Package: "object", Test: "TestShutdownBehindASlowConstructor",
 	},
@@ -160,13 +158,12 @@ var turnMutants = []mutant{
 		Package: "object", Test: "TestLooksWaitForTheDisk",
 	},
 	{
-		Name: "dead-store-answers-own-writes", Promise: "O13", File: "storage/store.go",
+		Name: "dead-store-answers-from-memory", Promise: "O13", File: "object/state.go",
 		Edits: []edit{{
-			Old: `			return slices.Clone(v), !deleted, s.Err()`,
-			New: `			if mutant("dead-store-answers-own-writes") {
-				return slices.Clone(v), !deleted, nil
-			}
-			return slices.Clone(v), !deleted, s.Err()`,
+			Old: `	if err == nil {
+		err = h.store.Err()`,
+			New: `	if err == nil && !mutant("dead-store-answers-from-memory") {
+		err = h.store.Err()`,
 		}},
 		Package: "object", Test: "TestReadsOfADeadStore",
 	},
@@ -177,5 +174,13 @@ var turnMutants = []mutant{
 			New: `	if h.store.Congested() && !mutant("unconfirmed-outruns-the-disk") {`,
 		}},
 		Package: "object", Test: "TestUnconfirmedCallersWaitForAFullPipeline",
+	},
+	{
+		Name: "shared-part-of-a-slice-not-seen", Promise: "O3", File: "object/sharing.go",
+		Edits: []edit{{
+			Old: `		if first < g.end && g.first < first+size {`,
+			New: `		if first == g.first || first < g.end && g.first < first+size && !mutant("shared-part-of-a-slice-not-seen") {`,
+		}},
+		Package: "harness", Test: "TestSharedMemoryIsFound",
 	},
 }

@@ -71,7 +71,7 @@ func TestWaitEndsByChannelOrContext(t *testing.T) {
 		ready <- struct{}{}
 	})
 	m.Drive(machine.Epoch.Add(time.Minute), nil)
-	if want := []error{cause, nil, nil}; !slices.Equal(got, want) {
+	if want := []error{cause, nil, nil}; !slices.EqualFunc(got, want, errors.Is) {
 		t.Errorf("waits came to %v, want %v", got, want)
 	}
 }

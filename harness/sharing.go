@@ -1,0 +1,33 @@
+package harness
+
+import (
+	"errors"
+
+	"github.com/holdfast-dev/holdfast/harness/internal/machine"
+	"github.com/holdfast-dev/holdfast/seam"
+)
+
+// NoSharedMemory checks that no handler keeps in its object, when it returns, memory of
+// its argument or of its answer: a slice, a map or a pointer that the caller has too.
+// What the caller does with it later would change the object outside of its turns. It
+// looks at up to 10,000 values of the object, and not behind functions.
+func NoSharedMemory(c *Config) { c.sharing = true }
+
+// sharingProbe is the probe of a process, which looks at shared memory too.
+type sharingProbe struct {
+	*machine.Process
+	s *Sim
+}
+
+var (
+	_ seam.Sharing = sharingProbe{}
+	_ seam.Faulty  = sharingProbe{}
+)
+
+// WatchesSharing reports whether the run is checked by NoSharedMemory.
+func (p sharingProbe) WatchesSharing() bool { return p.s.cfg.sharing }
+
+// Shared makes a handler that keeps memory of its caller the problem of the run.
+func (p sharingProbe) Shared(object, problem string) {
+	p.s.report("NoSharedMemory", "no handler keeps memory of its argument or answer (see Method.Call)", concerning{errors.New(problem), object})
+}

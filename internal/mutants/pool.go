@@ -34,4 +34,40 @@ var poolMutants = []mutant{
 		}},
 		Package: "jobs/workerpool", Test: "TestLargeDeadLetters",
 	},
+	{
+		Name: "undecodable-letter-fails-the-page", Promise: "W6", File: "jobs/workerpool/convert.go",
+		Edits: []edit{{
+			Old: `	for _, r := range rows {
+		out.Bytes += r.size()
+`,
+			New: `	for _, r := range rows {
+		if l := letterOf[In](p, r); l.DecodeError != "" && mutant("undecodable-letter-fails-the-page") {
+			return out, errors.New(l.DecodeError)
+		}
+		out.Bytes += r.size()
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestUndecodableInput",
+	},
+	{
+		Name: "undecodable-input-tried-again", Promise: "W6", File: "jobs/workerpool/convert.go",
+		Edits: []edit{{
+			Old: `		return !errors.As(err, &bad) &&`,
+			New: `		return (mutant("undecodable-input-tried-again") || !errors.As(err, &bad)) &&`,
+		}},
+		Package: "jobs/workerpool", Test: "TestUndecodableInput",
+	},
+	{
+		Name: "stale-lease-not-counted", Promise: "J8", File: "jobs/workerpool/claim.go",
+		Edits: []edit{{
+			Old: `	return jobs.Execution{}, fmt.Errorf("task %s: %w", l.ID, p.engine.Stale(l.Token))
+`,
+			New: `	if mutant("stale-lease-not-counted") {
+		return jobs.Execution{}, fmt.Errorf("task %s: %w", l.ID, jobs.ErrStaleExecution)
+	}
+	return jobs.Execution{}, fmt.Errorf("task %s: %w", l.ID, p.engine.Stale(l.Token))
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestStaleLeasesAreCounted",
+	},
 }

@@ -56,7 +56,7 @@ func (p *partition) letters(ctx context.Context, g page, limitBytes int) ([]*row
 // lettersPart names the dead letters of one turn.
 type lettersPart struct {
 	Numbers []uint64 `json:"numbers,omitempty"`
-	All     bool     `json:"all,omitempty"`   // those after After, in place of Numbers
+	All     bool     `json:"all,omitempty"` // those after After, in place of Numbers
 	After   uint64   `json:"after,omitempty"`
 	Most    int      `json:"most,omitempty"`  // of All; 0: as many as there are
 	Known   bool     `json:"known,omitempty"` // an earlier turn has found all of Numbers

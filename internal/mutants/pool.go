@@ -70,4 +70,24 @@ var poolMutants = []mutant{
 		}},
 		Package: "jobs/workerpool", Test: "TestStaleLeasesAreCounted",
 	},
+	{
+		Name: "scrub-passes-over-pools", Promise: "R6", File: "recovery/pool.go",
+		Edits: []edit{{
+			Old: `	if err != nil || !ok || !f.pool.decode(raw) {
+`,
+			New: `	if err != nil || !ok || mutant("scrub-passes-over-pools") || !f.pool.decode(raw) {
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestScrubArmsAPartition",
+	},
+	{
+		Name: "lost-executions-not-counted", Promise: "R6", File: "recovery/pool.go",
+		Edits: []edit{{
+			Old: `	case p.executions < p.running:
+`,
+			New: `	case p.executions < p.running && !mutant("lost-executions-not-counted"):
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestScrubFindsLostExecutions",
+	},
 }

@@ -90,4 +90,62 @@ var poolMutants = []mutant{
 		}},
 		Package: "jobs/workerpool", Test: "TestScrubFindsLostExecutions",
 	},
+	{
+		Name: "shares-above-concurrency", Promise: "W3", File: "jobs/workerpool/partition.go",
+		Edits: []edit{{
+			Old: `	if i < total%n {
+`,
+			New: `	if i < total%n || i == total%n && mutant("shares-above-concurrency") {
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestSharesSumUp",
+	},
+	{
+		Name: "one-task-too-many", Promise: "W3", File: "jobs/workerpool/queue.go",
+		Edits: []edit{{
+			Old: `return p.mode != Paused && p.running < uint64(p.limit) &&`,
+			New: `return p.mode != Paused && (p.running < uint64(p.limit) || p.running == uint64(p.limit) && mutant("one-task-too-many")) &&`,
+		}},
+		Package: "jobs/workerpool", Test: "TestConcurrencyIsExact",
+	},
+	{
+		Name: "delayed-task-half-a-second-early", Promise: "W6", File: "jobs/workerpool/queue.go",
+		Edits: []edit{{
+			Old: `		if !ok || int64(e.major) > now.UnixNano() {
+`,
+			New: `		early := int64(0)
+		if mutant("delayed-task-half-a-second-early") {
+			early = 5e8
+		}
+		if !ok || int64(e.major) > now.UnixNano()+early {
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestDelaysAreExact",
+	},
+	{
+		Name: "newest-failures-dropped", Promise: "W6", File: "jobs/workerpool/end.go",
+		Edits: []edit{{
+			Old: `	if len(fs) > maxFailures {
+`,
+			New: `	if len(fs) > maxFailures && mutant("newest-failures-dropped") {
+		fs = fs[:maxFailures]
+	}
+	if len(fs) > maxFailures {
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestFirstAndLastFailuresAreKept",
+	},
+	{
+		Name: "windows-halved", Promise: "W4", File: "jobs/workerpool/window.go",
+		Edits: []edit{{
+			Old: `	w.entries = w.entries[:w.max]
+`,
+			New: `	if mutant("windows-halved") {
+		w.max /= 2
+	}
+	w.entries = w.entries[:w.max]
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestWindowBound",
+	},
 }

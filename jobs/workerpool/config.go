@@ -25,7 +25,8 @@ type Config[In, Out any] struct {
 	// Partitions is how many objects share the pool's tasks, each with its share
 	// of Concurrency. It may be changed between two openings of a store: tasks
 	// of a partition that is no longer used still run there, at least one at a
-	// time; per-key order and idempotency keys hold within a partition. Default: 1.
+	// time. So if the pool has ever had more partitions than Concurrency, as many
+	// tasks as these may run at a time; per-key order and idempotency keys hold within a partition. Default: 1.
 	Partitions int
 	// PerKey is how many tasks with one key may run at a time. Default: 1.
 	PerKey int

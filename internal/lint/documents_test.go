@@ -21,7 +21,7 @@ var contract = map[string]int{
 	"J": 12,
 	"C": 4,
 	"D": 5,
-	"W": 8,
+	"W": 9,
 	"R": 7,
 }
 
@@ -41,7 +41,7 @@ var crashRows = map[string]int{
 	"": 30, "CR": 7, "DB": 5, "WP": 5, "AJ": 6,
 	"OB": 0,
 	"SU": 0,
-	"PL": 12,
+	"PL": 13,
 	"SC": 0,
 	"JB": 0,
 	"ST": 0,

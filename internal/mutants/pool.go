@@ -148,4 +148,27 @@ var poolMutants = []mutant{
 		}},
 		Package: "jobs/workerpool", Test: "TestWindowBound",
 	},
+	{
+		Name: "unique-key-free-at-a-failure", Promise: "W9", File: "jobs/workerpool/end.go",
+		Edits: []edit{{
+			Old: `	r.notBefore = alarm.Nanos(run.RetryAt)
+`,
+			New: `	r.notBefore = alarm.Nanos(run.RetryAt)
+	if r.rare.Unique != "" && mutant("unique-key-free-at-a-failure") {
+		_ = p.st.Storage().Remove(ctx, uniqueKeys+r.rare.Unique)
+	}
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestUniqueUntilDone",
+	},
+	{
+		Name: "unique-key-kept-for-ever", Promise: "W9", File: "jobs/workerpool/end.go",
+		Edits: []edit{{
+			Old: `	if r.rare.Unique != "" {
+`,
+			New: `	if r.rare.Unique != "" && !mutant("unique-key-kept-for-ever") {
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestUniqueUntilDone",
+	},
 }

@@ -41,7 +41,7 @@ var crashRows = map[string]int{
 	"": 30, "CR": 7, "DB": 5, "WP": 5, "AJ": 6,
 	"OB": 0,
 	"SU": 0,
-	"PL": 13,
+	"PL": 14,
 	"SC": 0,
 	"JB": 0,
 	"ST": 0,

@@ -151,9 +151,9 @@ var poolMutants = []mutant{
 	{
 		Name: "unique-key-free-at-a-failure", Promise: "W9", File: "jobs/workerpool/end.go",
 		Edits: []edit{{
-			Old: `	r.notBefore = alarm.Nanos(run.RetryAt)
+			Old: `func (p *partition) again(ctx context.Context, r *row, run jobs.Run) error {
 `,
-			New: `	r.notBefore = alarm.Nanos(run.RetryAt)
+			New: `func (p *partition) again(ctx context.Context, r *row, run jobs.Run) error {
 	if r.rare.Unique != "" && mutant("unique-key-free-at-a-failure") {
 		_ = p.st.Storage().Remove(ctx, uniqueKeys+r.rare.Unique)
 	}
@@ -170,5 +170,17 @@ var poolMutants = []mutant{
 `,
 		}},
 		Package: "jobs/workerpool", Test: "TestUniqueUntilDone",
+	},
+	{
+		Name: "outcomes-with-blanks", Promise: "J9", File: "object/metrics.go",
+		Edits: []edit{{
+			Old: `	outcome = strings.ReplaceAll(outcome, " ", "_") // no allocation without a blank
+`,
+			New: `	if !mutant("outcomes-with-blanks") {
+		outcome = strings.ReplaceAll(outcome, " ", "_")
+	}
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestExecutionsByClass",
 	},
 }

@@ -2,6 +2,7 @@ package object
 
 import (
 	"errors"
+	"strings"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,8 +59,8 @@ func newMetrics(h *Host) *metrics {
 			Name: "holdfast_" + name, Help: help, Buckets: prometheus.ExponentialBuckets(10e-6, 4, 11),
 		})
 	}
-	count := func(name, help, label string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "holdfast_" + name, Help: help}, []string{label})
+	count := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "holdfast_" + name, Help: help}, labels)
 	}
 	return &metrics{
 		host:       h,
@@ -67,14 +68,15 @@ func newMetrics(h *Host) *metrics {
 		gate:       seconds("gate_seconds", "Time a reply waited until what it depends on was durable."),
 		lag:        seconds("alarm_lag_seconds", "How late alarms reached their handlers."),
 		recoveries: count("recoveries_total", "Executions and alarms recovered, by cause.", "cause"),
-		executions: count("executions_total", "Executions of jobs that ended, by outcome.", "outcome"),
+		executions: count("executions_total", "Executions of jobs that ended, by class and outcome.", "class", "outcome"),
 	}
 }
 
-// CountExecution counts the end of an execution by its outcome, in the host's
-// metrics. Job types call it.
+// CountExecution counts the end of an execution by its class and its outcome, in
+// the host's metrics, where blanks of the outcome are underscores. Job types call it.
 func (s *State) CountExecution(outcome string) {
-	s.act.hosted.host.metrics.executions.WithLabelValues(outcome).Inc()
+	outcome = strings.ReplaceAll(outcome, " ", "_") // no allocation without a blank
+	s.act.hosted.host.metrics.executions.WithLabelValues(s.act.id.Class, outcome).Inc()
 }
 
 // Collector returns the host's metrics for a Prometheus registry.

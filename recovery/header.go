@@ -38,6 +38,7 @@ type facts struct {
 	armed  bool // it has an alarm row
 	listed bool // the row has its index entry
 	open   bool // it has an open-execution mark
+	pool   partition
 }
 
 // look reads the facts of an object.
@@ -49,6 +50,11 @@ func look(s *storage.Store, o storage.Object) (f facts, err error) {
 	if f.job, f.raw = ok, string(raw); ok {
 		if err := json.Unmarshal(raw, &f.header); err != nil {
 			f.job = false // an object of another kind that uses the same key
+		}
+	}
+	if !f.job {
+		if err := f.lookAtPool(s, o); err != nil {
+			return f, err
 		}
 	}
 	if _, f.open, err = s.Open(o); err != nil {
@@ -81,6 +87,8 @@ func (f facts) contradiction() (promise, problem string, orphan bool) {
 		return "A1", "alarm has no entry in the time index", false
 	case f.open && !f.armed:
 		return "J5", "an execution is open and no alarm is set", false
+	case f.pool.is:
+		return f.pool.contradiction(f.armed)
 	case !f.job:
 		return "", "", false
 	case status == executing && !f.open:

@@ -61,7 +61,7 @@ func (o ScrubOptions) pause(took time.Duration) time.Duration {
 }
 
 // Scrub walks the objects of an open host once and looks for those that break A1,
-// J2, J3, J5 or R3. It reads beside the turns and stops none. A suspicion counts only if a second
+// J2, J3, J5 or R3, jobs and partitions of worker pools alike. It reads beside the turns and stops none. A suspicion counts only if a second
 // look finds the same, so that a job in motion is not taken for a broken one.
 // Without Repair, a job that is running without an alarm is counted as a suspect
 // and not as a finding, since only its type knows whether it is idle by design.

@@ -21,7 +21,7 @@ var contract = map[string]int{
 	"J": 14,
 	"C": 5,
 	"D": 5,
-	"W": 8,
+	"W": 9,
 	"R": 7,
 }
 
@@ -41,7 +41,7 @@ var crashRows = map[string]int{
 	"": 30, "CR": 7, "DB": 5, "WP": 5, "AJ": 6,
 	"OB": 12,
 	"SU": 3,
-	"PL": 2,
+	"PL": 14,
 	"SC": 7,
 	"JB": 6,
 	"ST": 17,

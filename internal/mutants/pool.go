@@ -34,4 +34,153 @@ var poolMutants = []mutant{
 		}},
 		Package: "jobs/workerpool", Test: "TestLargeDeadLetters",
 	},
+	{
+		Name: "undecodable-letter-fails-the-page", Promise: "W6", File: "jobs/workerpool/convert.go",
+		Edits: []edit{{
+			Old: `	for _, r := range rows {
+		out.Bytes += r.size()
+`,
+			New: `	for _, r := range rows {
+		if l := letterOf[In](p, r); l.DecodeError != "" && mutant("undecodable-letter-fails-the-page") {
+			return out, errors.New(l.DecodeError)
+		}
+		out.Bytes += r.size()
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestUndecodableInput",
+	},
+	{
+		Name: "undecodable-input-tried-again", Promise: "W6", File: "jobs/workerpool/convert.go",
+		Edits: []edit{{
+			Old: `		return !errors.As(err, &bad) &&`,
+			New: `		return (mutant("undecodable-input-tried-again") || !errors.As(err, &bad)) &&`,
+		}},
+		Package: "jobs/workerpool", Test: "TestUndecodableInput",
+	},
+	{
+		Name: "stale-lease-not-counted", Promise: "J8", File: "jobs/workerpool/claim.go",
+		Edits: []edit{{
+			Old: `	return jobs.Execution{}, fmt.Errorf("task %s: %w", l.ID, p.engine.Stale(l.Token))
+`,
+			New: `	if mutant("stale-lease-not-counted") {
+		return jobs.Execution{}, fmt.Errorf("task %s: %w", l.ID, jobs.ErrStaleExecution)
+	}
+	return jobs.Execution{}, fmt.Errorf("task %s: %w", l.ID, p.engine.Stale(l.Token))
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestStaleLeasesAreCounted",
+	},
+	{
+		Name: "scrub-passes-over-pools", Promise: "R6", File: "recovery/pool.go",
+		Edits: []edit{{
+			Old: `	if err != nil || !ok || !f.pool.decode(raw) {
+`,
+			New: `	if err != nil || !ok || mutant("scrub-passes-over-pools") || !f.pool.decode(raw) {
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestScrubArmsAPartition",
+	},
+	{
+		Name: "lost-executions-not-counted", Promise: "R6", File: "recovery/pool.go",
+		Edits: []edit{{
+			Old: `	case p.executions < p.running:
+`,
+			New: `	case p.executions < p.running && !mutant("lost-executions-not-counted"):
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestScrubFindsLostExecutions",
+	},
+	{
+		Name: "shares-above-concurrency", Promise: "W3", File: "jobs/workerpool/partition.go",
+		Edits: []edit{{
+			Old: `	if i < total%n {
+`,
+			New: `	if i < total%n || i == total%n && mutant("shares-above-concurrency") {
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestSharesSumUp",
+	},
+	{
+		Name: "one-task-too-many", Promise: "W3", File: "jobs/workerpool/queue.go",
+		Edits: []edit{{
+			Old: `return p.mode != Paused && p.running < uint64(p.limit) &&`,
+			New: `return p.mode != Paused && (p.running < uint64(p.limit) || p.running == uint64(p.limit) && mutant("one-task-too-many")) &&`,
+		}},
+		Package: "jobs/workerpool", Test: "TestConcurrencyIsExact",
+	},
+	{
+		Name: "delayed-task-half-a-second-early", Promise: "W6", File: "jobs/workerpool/queue.go",
+		Edits: []edit{{
+			Old: `		if !ok || int64(e.major) > now.UnixNano() {
+`,
+			New: `		early := int64(0)
+		if mutant("delayed-task-half-a-second-early") {
+			early = 5e8
+		}
+		if !ok || int64(e.major) > now.UnixNano()+early {
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestDelaysAreExact",
+	},
+	{
+		Name: "newest-failures-dropped", Promise: "W6", File: "jobs/workerpool/end.go",
+		Edits: []edit{{
+			Old: `	if len(fs) > maxFailures {
+`,
+			New: `	if len(fs) > maxFailures && mutant("newest-failures-dropped") {
+		fs = fs[:maxFailures]
+	}
+	if len(fs) > maxFailures {
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestFirstAndLastFailuresAreKept",
+	},
+	{
+		Name: "windows-halved", Promise: "W4", File: "jobs/workerpool/window.go",
+		Edits: []edit{{
+			Old: `	w.entries = w.entries[:w.max]
+`,
+			New: `	if mutant("windows-halved") {
+		w.max /= 2
+	}
+	w.entries = w.entries[:w.max]
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestWindowBound",
+	},
+	{
+		Name: "unique-key-free-at-a-failure", Promise: "W9", File: "jobs/workerpool/end.go",
+		Edits: []edit{{
+			Old: `func (p *partition) again(ctx context.Context, r *row, run jobs.Run) error {
+`,
+			New: `func (p *partition) again(ctx context.Context, r *row, run jobs.Run) error {
+	if r.rare.Unique != "" && mutant("unique-key-free-at-a-failure") {
+		_ = p.st.Storage().Remove(ctx, uniqueKeys+r.rare.Unique)
+	}
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestUniqueUntilDone",
+	},
+	{
+		Name: "unique-key-kept-for-ever", Promise: "W9", File: "jobs/workerpool/end.go",
+		Edits: []edit{{
+			Old: `	if r.rare.Unique != "" {
+`,
+			New: `	if r.rare.Unique != "" && !mutant("unique-key-kept-for-ever") {
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestUniqueUntilDone",
+	},
+	{
+		Name: "outcomes-with-blanks", Promise: "J9", File: "object/metrics.go",
+		Edits: []edit{{
+			Old: `	outcome = strings.ReplaceAll(outcome, " ", "_") // no allocation without a blank
+`,
+			New: `	if !mutant("outcomes-with-blanks") {
+		outcome = strings.ReplaceAll(outcome, " ", "_")
+	}
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestExecutionsByClass",
+	},
 }

@@ -18,6 +18,7 @@ type stored struct {
 	ready    map[uint64]int // rows in r/ and w/
 	entered  map[uint64]bool
 	chained  map[string][]uint64 // by key, in order
+	holds    map[uint64]string   // unique keys
 }
 
 // Audit checks what is stored of each partition of a pool against W1, W3 and the
@@ -44,7 +45,7 @@ func Audit(store *storage.Store, class string, partitions, limit, perKey int) er
 func readStored(store *storage.Store, id storage.ID) (*stored, error) {
 	s := &stored{
 		tasks: make(map[uint64]*row), dead: make(map[uint64]*row), running: make(map[uint64]bool),
-		ready: make(map[uint64]int), entered: make(map[uint64]bool), chained: make(map[string][]uint64),
+		ready: make(map[uint64]int), entered: make(map[uint64]bool), chained: make(map[string][]uint64), holds: make(map[uint64]string),
 	}
 	o, err := store.Find(id)
 	if err != nil || o.Number == 0 {
@@ -92,6 +93,10 @@ func (s *stored) read(key string, value []byte) error {
 		return err
 	case callPrefix:
 		return nil
+	case uniqueKeys:
+		num, err := decodeNumber(value)
+		s.holds[num] = key[len(uniqueKeys):]
+		return err
 	case "x/":
 		i := strings.Index(string(value), taskSubject) // with its length before it
 		if i < 0 {
@@ -120,6 +125,10 @@ func (s *stored) check(perKey int) error {
 		return fmt.Errorf("W1: tasks without counters")
 	}
 	for num, r := range s.tasks {
+		if s.holds[num] != r.rare.Unique {
+			return fmt.Errorf("W9: task %d holds the key %q, want %q", num, s.holds[num], r.rare.Unique)
+		}
+		delete(s.holds, num)
 		places := s.ready[num]
 		if s.running[num] {
 			places++
@@ -132,6 +141,9 @@ func (s *stored) check(perKey int) error {
 			return fmt.Errorf("task %d has %d places, want %d: %+v", num, places, want, *r)
 		}
 		delete(s.ready, num)
+	}
+	if len(s.holds) > 0 {
+		return fmt.Errorf("W9: keys held by no task: %v", s.holds)
 	}
 	if len(s.ready) > 0 {
 		return fmt.Errorf("places without a task: %v", s.ready)

@@ -12,20 +12,20 @@ import (
 
 // Claim is a task in the hands of an outside worker, until Until.
 type Claim[In any] struct {
-	Lease
-	Task Task[In]
+	Lease `json:"lease"`
+	Task  Task[In] `json:"task"`
 }
 
 // Lease is a worker's right to a claimed task. Its token fences: once the task
 // has ended, or was given to somebody else, Heartbeat, Ack and Nack with an old
 // Lease return jobs.ErrStaleExecution and change nothing.
 type Lease struct {
-	ID    TaskID
-	Token jobs.Token
-	For   time.Duration // what a Heartbeat extends it by; 0: Config.Lease
-	Until time.Time     // the attempt has failed then, unless there was a Heartbeat
+	ID    TaskID        `json:"id"`
+	Token jobs.Token    `json:"token"`
+	For   time.Duration `json:"forNs"` // what a Heartbeat extends it by; 0: Config.Lease
+	Until time.Time     `json:"until"` // the attempt has failed then, unless there was a Heartbeat
 	// Cancelling says that the task was asked to end: Nack it. Heartbeat tells.
-	Cancelling bool
+	Cancelling bool `json:"cancelling,omitempty"`
 }
 
 // claimPart asks for up to Limit tasks.
@@ -34,37 +34,32 @@ type claimPart struct {
 	For   time.Duration // 0: Config.Lease
 }
 
-// claimed is a task with the execution that a claim has opened.
-type claimed struct {
-	row       *row
-	execution jobs.Execution
-}
-
-// claim opens executions for tasks that are ready.
-func (p *partition) claim(ctx context.Context, c claimPart) ([]claimed, error) {
+// claim opens executions for tasks that are ready, and hands them out. A task that
+// cannot be handed out has failed with the error of hand.
+func (p *partition) claim(ctx context.Context, c claimPart, hand func(*row, jobs.Execution) error) error {
 	if p.pending == 0 || !p.mayStart() {
-		return nil, nil
+		return nil
 	}
-	return turn(ctx, p, func(ctx context.Context) ([]claimed, error) {
-		if err := p.promote(ctx, p.st.Now()); err != nil {
-			return nil, err
+	_, err := turn(ctx, p, func(ctx context.Context) (struct{}, error) {
+		err := p.promote(ctx, p.st.Now())
+		for n := 0; n < c.Limit && err == nil && p.mayStart(); {
+			full, bad := p.nearlyFull(ctx)
+			if full || bad != nil {
+				return struct{}{}, bad
+			}
+			r, x, bad := p.start(ctx, nil, c.For)
+			if r == nil || bad != nil {
+				return struct{}{}, bad
+			}
+			if refused := hand(r, x); refused != nil {
+				err = p.engine.Finish(ctx, x.Token, jobs.Result{}, refused)
+				continue
+			}
+			n++
 		}
-		var got []claimed
-		for len(got) < c.Limit && p.mayStart() {
-			if full, err := p.nearlyFull(ctx); full || err != nil {
-				return got, err
-			}
-			r, x, err := p.start(ctx, nil, c.For)
-			if err != nil {
-				return nil, err
-			}
-			if r == nil {
-				break
-			}
-			got = append(got, claimed{r, x})
-		}
-		return got, nil
+		return struct{}{}, err
 	})
+	return err
 }
 
 // held finds the execution of a lease.
@@ -74,7 +69,7 @@ func (p *partition) held(l Lease) (jobs.Execution, error) {
 			return x, nil
 		}
 	}
-	return jobs.Execution{}, fmt.Errorf("%s: %w: task %s", p.st.ID(), jobs.ErrStaleExecution, l.ID)
+	return jobs.Execution{}, fmt.Errorf("task %s: %w", l.ID, p.engine.Stale(l.Token))
 }
 
 func (p *partition) heartbeat(ctx context.Context, l Lease) (Lease, error) {

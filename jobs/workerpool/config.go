@@ -25,7 +25,8 @@ type Config[In, Out any] struct {
 	// Partitions is how many objects share the pool's tasks, each with its share
 	// of Concurrency. It may be changed between two openings of a store: tasks
 	// of a partition that is no longer used still run there, at least one at a
-	// time; per-key order and idempotency keys hold within a partition. Default: 1.
+	// time. So if the pool has ever had more partitions than Concurrency, as many
+	// tasks as these may run at a time; per-key order and idempotency keys hold within a partition. Default: 1.
 	Partitions int
 	// PerKey is how many tasks with one key may run at a time. Default: 1.
 	PerKey int
@@ -40,7 +41,8 @@ type Config[In, Out any] struct {
 	// Timeout ends the context of one attempt. Zero means no limit.
 	Timeout time.Duration
 	// Retry says when and how often a failed task is tried again. Lost attempts
-	// count. Default: 3 attempts, after 1 s and 2 s.
+	// count. A task whose input cannot be decoded is dead at once, with that error.
+	// Default: 3 attempts, after 1 s and 2 s.
 	Retry jobs.Retry
 	// Lease is how long a running task may be without a sign of life before it
 	// counts as failed; for work in this process the pool gives the sign.
@@ -58,8 +60,8 @@ type Config[In, Out any] struct {
 	// retries and dead letters.
 	Events bool
 
-	// OnDead is called for each task that becomes a dead letter, beside the
-	// turns; at least once, unless ten calls in a row end with an error or a
+	// OnDead is called for each task that becomes a dead letter, also for one whose
+	// input cannot be decoded (DeadLetter.DecodeError), beside the turns; at least once, unless ten calls in a row end with an error or a
 	// crash. A repeat, after an error or a crash, has the same ID.
 	OnDead func(ctx context.Context, d DeadLetter[In]) error
 	// OnEmpty is called, beside the turns, when the last task of a partition has
@@ -129,8 +131,10 @@ func (c *Config[In, Out]) validate() error {
 
 // engine returns the settings of the execution engine.
 func (c *Config[In, Out]) engine() jobs.Options {
+	retry := c.Retry
+	retry.RetryIf = retryable(retry.RetryIf)
 	return jobs.Options{
-		Retry: c.Retry, Timeout: c.Timeout, Lease: c.Lease, Heartbeat: c.Heartbeat,
+		Retry: retry, Timeout: c.Timeout, Lease: c.Lease, Heartbeat: c.Heartbeat,
 		LossIsFailure: true, LazyAlarm: true, Quiet: !c.Events,
 	}
 }

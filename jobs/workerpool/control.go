@@ -18,29 +18,36 @@ const (
 	Draining             // takes no tasks and runs what it has
 )
 
+var modeNames = [...]string{"open", "paused", "draining"}
+
 // String is the name of the mode in lower case.
 func (m Mode) String() string {
-	names := [...]string{"open", "paused", "draining"}
-	if int(m) >= len(names) {
+	if int(m) >= len(modeNames) {
 		return "mode " + strconv.Itoa(int(m))
 	}
-	return names[m]
+	return modeNames[m]
 }
+
+// MarshalText is String.
+func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText. Its error is a jobs.ErrInvalid.
+func (m *Mode) UnmarshalText(b []byte) error { return named(m, modeNames[:], "mode", b) }
 
 // Stats are the tasks of a pool or a partition, since it began:
 // Submitted = Pending + Running + Done + Dead + Cancelled.
 type Stats struct {
-	Mode       Mode // of the partition; of the pool, that of partition 0
-	Submitted  uint64
-	Pending    uint64
-	Running    uint64
-	Done       uint64
-	Dead       uint64 // dead letters there are
-	Cancelled  uint64
-	Executions uint64 // attempts begun in all
-	Lost       uint64 // of these, cut off by a crash, a shutdown or the end of a lease
+	Mode       Mode   `json:"mode"` // of the partition; of the pool, that of partition 0
+	Submitted  uint64 `json:"submitted"`
+	Pending    uint64 `json:"pending"`
+	Running    uint64 `json:"running"`
+	Done       uint64 `json:"done"`
+	Dead       uint64 `json:"dead"` // dead letters there are
+	Cancelled  uint64 `json:"cancelled"`
+	Executions uint64 `json:"executions"` // attempts begun in all
+	Lost       uint64 `json:"lost"`       // of these, cut off by a crash, a shutdown or the end of a lease
 	// Partitions are the parts of which the others are the sums.
-	Partitions []Stats `json:",omitempty"`
+	Partitions []Stats `json:"partitions,omitempty"`
 }
 
 func (s *Stats) add(o Stats) {

@@ -2,6 +2,7 @@ package workerpool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,9 +21,25 @@ func (p *partition) encode(what string, v any) ([]byte, error) {
 
 func (p *partition) decode(what string, num uint64, b []byte, v any) error {
 	if err := p.st.Codec().Decode(b, v); err != nil {
-		return fmt.Errorf("%s: decode %s of task %s: %w", p.st.ID(), what, p.id(num), err)
+		return &undecodable{fmt.Errorf("%s: decode %s of task %s: %w", p.st.ID(), what, p.id(num), err)}
 	}
 	return nil
+}
+
+// undecodable is the error of an input or an output that the codec cannot decode
+// into its type. To try a task again does not change it.
+type undecodable struct{ err error }
+
+func (u *undecodable) Error() string { return u.err.Error() }
+func (u *undecodable) Unwrap() error { return u.err }
+
+// retryable is the RetryIf of a pool: that of its Config, but for inputs that cannot
+// be decoded.
+func retryable(asked func(error) bool) func(error) bool {
+	return func(err error) bool {
+		bad := (*undecodable)(nil)
+		return !errors.As(err, &bad) && (asked == nil || asked(err))
+	}
 }
 
 // timeOf is the time of nanoseconds as they are stored.
@@ -53,15 +70,23 @@ func infoOf[Out any](p *partition, r *row, err error) (Info[Out], error) {
 	if r.state != Done {
 		return f, nil
 	}
-	return f, p.decode("output", r.num, r.output, &f.Result)
+	if err := p.decode("output", r.num, r.output, &f.Result); err != nil {
+		var none Out
+		f.Result, f.Raw, f.DecodeError = none, r.output, err.Error()
+	}
+	return f, nil
 }
 
-func letterOf[In any](p *partition, r *row) (DeadLetter[In], error) {
+func letterOf[In any](p *partition, r *row) DeadLetter[In] {
 	d := DeadLetter[In]{
 		ID: p.id(r.num), Key: r.key, Queue: r.queue, Priority: r.priority,
 		Failures: r.rare.Failures, Reason: r.rare.Reason, Stack: r.rare.Stack, Died: timeOf(r.ended),
 	}
-	return d, p.decode("input", r.num, r.input, &d.In)
+	if err := p.decode("input", r.num, r.input, &d.In); err != nil {
+		var none In
+		d.In, d.Raw, d.DecodeError = none, r.input, err.Error()
+	}
+	return d
 }
 
 // pageOf is the dead letters of a partition that g asks for, as many as fit in a page.
@@ -69,26 +94,19 @@ func pageOf[In any](p *partition, ctx context.Context, g page) (out lettersPage[
 	rows, err := p.letters(ctx, g, p.mergeBytes())
 	for _, r := range rows {
 		out.Bytes += r.size()
+		out.Letters = append(out.Letters, letterOf[In](p, r))
 	}
-	out.Letters, err = mapAll(rows, err, func(r *row) (DeadLetter[In], error) { return letterOf[In](p, r) })
 	return out, err
 }
 
-func claimOf[In any](p *partition, c *claimed, lease time.Duration) (Claim[In], error) {
-	t, err := taskOf[In](p, c.row, &c.execution)
-	return Claim[In]{Lease{ID: t.ID, Token: c.execution.Token, For: lease, Until: c.execution.Lease}, *t}, err
-}
-
-// mapAll converts each of some values.
-func mapAll[A, B any](as []A, err error, f func(A) (B, error)) ([]B, error) {
-	if err != nil || len(as) == 0 {
-		return nil, err
-	}
-	bs := make([]B, len(as))
-	for i, a := range as {
-		if bs[i], err = f(a); err != nil {
-			return nil, err
+// claimAll gives up to g.Limit tasks to an outside worker.
+func claimAll[In any](p *partition, ctx context.Context, g claimPart) (all []Claim[In], err error) {
+	err = p.claim(ctx, g, func(r *row, x jobs.Execution) error {
+		t, err := taskOf[In](p, r, &x)
+		if err == nil {
+			all = append(all, Claim[In]{Lease{ID: t.ID, Token: x.Token, For: g.For, Until: x.Lease}, *t})
 		}
-	}
-	return bs, nil
+		return err
+	})
+	return all, err
 }

@@ -139,6 +139,9 @@ func (p *partition) replay(ctx context.Context, part lettersPart) (lettersTaken,
 		r.rare.Reason = jobs.NotGivenUp
 		r.rare.Run = jobs.Run{Number: 1, Attempt: attempts, Scheduled: p.st.Now()}
 		p.pending++
+		if err := p.holdAgain(ctx, r); err != nil {
+			return err
+		}
 		if err := p.put(ctx, taskKey(r.num), r); err != nil {
 			return err
 		}

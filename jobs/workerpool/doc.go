@@ -11,6 +11,8 @@
 //     back the later tasks of its key.
 //   - In a queue the highest priority goes first. Queues share the workers by
 //     weight, so none starves.
+//   - A repeated submission is recognised by Idempotent for a time, or by Unique
+//     until the task has ended (W8, W9).
 //   - A task is run again after a failure, and after a crash, which counts as
 //     one (W5). So the work's effects outside of Holdfast may happen more than
 //     once: use Task.OutsideKey to recognise a repeat.

@@ -130,6 +130,11 @@ func (p *partition) remove(ctx context.Context, r *row, s State) error {
 			return err
 		}
 	}
+	if r.rare.Unique != "" {
+		if err := p.st.Storage().Remove(ctx, uniqueKeys+r.rare.Unique); err != nil {
+			return err
+		}
+	}
 	p.count(s)
 	p.tell(r.num)
 	if p.pending+p.running == 0 {

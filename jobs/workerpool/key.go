@@ -15,6 +15,7 @@ import (
 //	w/ place                      a task that waits for a time: number
 //	k/ key length, key, order     a task that has a key and has not ended: 0 or 1, number
 //	z/ number                     a dead letter
+//	u/ key                        the task that holds a unique key: number
 //	h/ number                     a dead letter of which OnDead has yet to be told: its run, JSON
 //
 // A pending task is in r/ or in w/, unless it waits for others of its key: then
@@ -28,6 +29,7 @@ const (
 	chainPrefix = "k/"
 	deadPrefix  = "z/"
 	callPrefix  = "h/"
+	uniqueKeys  = "u/"
 
 	endedMark      = "e/"
 	idempotentMark = "i/"

@@ -20,6 +20,7 @@ type options struct {
 	At       time.Time     `json:",omitzero"`
 	Once     string        `json:",omitempty"`
 	OnceFor  time.Duration `json:",omitempty"`
+	Unique   string        `json:",omitempty"`
 }
 
 // onceFor is how long an idempotency key is remembered by default.
@@ -44,10 +45,18 @@ func At(t time.Time) Option { return func(o *options) { o.At = t } }
 
 // Idempotent gives the submission a key, of at most 512 bytes: a repeat with the
 // same key (and the same Key) within ttl adds nothing and returns the same task,
-// whatever has become of it. Default of ttl: a day.
+// whatever has become of it. Default of ttl: a day. See Unique for a key that is free
+// again as soon as its task has ended.
 func Idempotent(key string, ttl time.Duration) Option {
 	return func(o *options) { o.Once, o.OnceFor = key, ttl }
 }
+
+// Unique gives the submission a key, of at most 512 bytes, that its task holds until it
+// is done, dead or cancelled: a repeat with the same key (and the same Key) meanwhile
+// adds nothing and returns the task that is pending or running, or waits for a retry.
+// After that the key is free for a new task. A dead letter that is replayed takes its
+// key again, unless another task holds it by then: then both run.
+func Unique(key string) Option { return func(o *options) { o.Unique = key } }
 
 func optionsOf(opts []Option) options {
 	if len(opts) == 0 {
@@ -62,7 +71,7 @@ func optionsOf(opts []Option) options {
 
 func (o *options) validate() error {
 	switch {
-	case len(o.Key) > maxKeyBytes || len(o.Once) > maxKeyBytes:
+	case len(o.Key) > maxKeyBytes || len(o.Once) > maxKeyBytes || len(o.Unique) > maxKeyBytes:
 		return fmt.Errorf("workerpool: %w: a key is longer than %d bytes", jobs.ErrInvalid, maxKeyBytes)
 	case o.Priority < -maxPriority || o.Priority > maxPriority:
 		return fmt.Errorf("workerpool: %w: priority %d is not from %d to %d", jobs.ErrInvalid, o.Priority, -maxPriority, maxPriority)

@@ -88,7 +88,15 @@ func newPartition(ctx context.Context, st *object.State, set *settings) (*partit
 	if p.engine, err = jobs.Attach(ctx, st, set.engine, p); err != nil {
 		return nil, err
 	}
-	return p, p.adopt()
+	if p.adopt(); uint64(len(p.opened)) < p.running {
+		if err := p.repair(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if uint64(len(p.opened)) != p.running {
+		return nil, fmt.Errorf("%w: %d tasks run, %d are counted", storage.ErrCorrupt, len(p.opened), p.running)
+	}
+	return p, nil
 }
 
 // load reads what is stored, but for the executions.
@@ -149,7 +157,7 @@ func share(total, n, i int) int {
 }
 
 // adopt takes over the executions that the engine found.
-func (p *partition) adopt() error {
+func (p *partition) adopt() {
 	for _, x := range p.engine.Executions() {
 		switch kind, num := subjectOf(x.Subject); kind {
 		case taskSubject:
@@ -160,10 +168,6 @@ func (p *partition) adopt() error {
 			p.emptying = true
 		}
 	}
-	if uint64(len(p.opened)) != p.running {
-		return fmt.Errorf("%w: %d tasks run, %d are counted", storage.ErrCorrupt, len(p.opened), p.running)
-	}
-	return nil
 }
 
 // Subjects of the pool's executions: a task, a call of OnDead for a task, a call

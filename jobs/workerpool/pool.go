@@ -88,11 +88,7 @@ func (p *Pool[In, Out]) settings() *settings {
 	}
 	if c.OnDead != nil {
 		set.onDead = func(ctx context.Context, part *partition, r *row) error {
-			d, err := letterOf[In](part, r)
-			if err != nil {
-				return err
-			}
-			return c.OnDead(ctx, d)
+			return c.OnDead(ctx, letterOf[In](part, r))
 		}
 	}
 	return set
@@ -139,10 +135,7 @@ func (p *Pool[In, Out]) handle() {
 	p.letters = object.Handle(c, "deadLetters", pageOf[In])
 	p.replay = object.Handle(c, "replay", (*partition).replay)
 	p.discardDead = object.Handle(c, "discardDead", (*partition).discardDead)
-	p.claim = object.Handle(c, "claim", func(part *partition, ctx context.Context, g claimPart) ([]Claim[In], error) {
-		got, err := part.claim(ctx, g)
-		return mapAll(got, err, func(c claimed) (Claim[In], error) { return claimOf[In](part, &c, g.For) })
-	})
+	p.claim = object.Handle(c, "claim", claimAll[In])
 	p.heartbeat = object.Handle(c, "heartbeat", (*partition).heartbeat)
 	p.ack = object.Handle(c, "ack", func(part *partition, ctx context.Context, r receipt[Out]) (struct{}, error) {
 		output, err := part.encode("output", r.Out)

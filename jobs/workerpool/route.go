@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
-// route names the partition of a task: by its key, else by its idempotency key,
-// so that a repeat finds it, else anyone.
+// route names the partition of a task: by its key, else by its unique key or its
+// idempotency key, so that a repeat finds it, else anyone.
 func (p *Pool[In, Out]) route(from object.Caller, s *submission[In]) string {
 	n := p.config.Partitions
 	if n == 1 {
@@ -20,6 +20,8 @@ func (p *Pool[In, Out]) route(from object.Caller, s *submission[In]) string {
 	switch o := &s.Options; {
 	case o.Key != "":
 		h = hash([]byte(o.Key))
+	case o.Unique != "":
+		h = hash([]byte(o.Unique))
 	case o.Once != "":
 		h = hash([]byte(o.Once))
 	default:

@@ -40,18 +40,19 @@ type rare struct {
 	Failures   []Failure   `json:"failures,omitempty"`
 	Cancelling bool        `json:"cancelling,omitempty"`
 	Reason     jobs.Reason `json:"reason,omitempty"`
-	Stack      string      `json:"stack,omitempty"` // of the last failure if it was a panic
+	Stack      string      `json:"stack,omitempty"`  // of the last failure if it was a panic
+	Unique     string      `json:"unique,omitempty"` // held until the task ends, and again if it is replayed
 }
 
 func (x *rare) empty() bool {
-	return x.Run == (jobs.Run{}) && len(x.Failures) == 0 && !x.Cancelling && x.Reason == "" && x.Stack == ""
+	return x.Run == (jobs.Run{}) && len(x.Failures) == 0 && !x.Cancelling && x.Reason == "" && x.Stack == "" && x.Unique == ""
 }
 
 const rowVersion = 1
 
 // size is about how many bytes r takes when one more attempt has failed.
 func (r *row) size() int {
-	n := len(r.key) + len(r.queue) + len(r.input) + len(r.output) + len(r.rare.Stack)
+	n := len(r.key) + len(r.queue) + 2*len(r.rare.Unique) + len(r.input) + len(r.output) + len(r.rare.Stack)
 	for _, f := range r.rare.Failures {
 		n += len(f.Error)
 	}

@@ -70,16 +70,30 @@ func (p *partition) admitAll(ctx context.Context, inputs [][]byte, all []options
 		if known {
 			continue
 		}
-		if first, repeats := firsts[idempotentMark+o.Once]; repeats && o.Once != "" {
+		if first, repeats := o.earlier(firsts); repeats {
 			same[i] = first
 			continue
 		}
 		if err := p.admit(&a, o, len(inputs[i])); err != nil {
 			return nil, nil, &refusedTask{i, err}
 		}
-		firsts[idempotentMark+o.Once] = i
+		firsts[idempotentMark+o.Once], firsts[uniqueKeys+o.Unique] = i, i
 	}
 	return refs, same, nil
+}
+
+// earlier finds the task of the same batch that has the idempotency key or the
+// unique key of o.
+func (o *options) earlier(firsts map[string]int) (first int, ok bool) {
+	if o.Once != "" {
+		if first, ok = firsts[idempotentMark+o.Once]; ok {
+			return first, true
+		}
+	}
+	if o.Unique != "" {
+		first, ok = firsts[uniqueKeys+o.Unique]
+	}
+	return first, ok
 }
 
 // refusedTask is why a batch was refused: its task at index was.
@@ -91,12 +105,15 @@ type refusedTask struct {
 func (r *refusedTask) Error() string { return fmt.Sprintf("task %d: %v", r.index, r.err) }
 func (r *refusedTask) Unwrap() error { return r.err }
 
-// repeated finds the task of an idempotency key.
-func (p *partition) repeated(ctx context.Context, o *options) (TaskRef, bool, error) {
-	if o.Once == "" {
-		return TaskRef{}, false, nil
+// repeated finds the task of an idempotency key, or the one that holds a unique key.
+func (p *partition) repeated(ctx context.Context, o *options) (ref TaskRef, ok bool, err error) {
+	var b []byte
+	if o.Once != "" {
+		b, ok, err = p.st.Marked(ctx, idempotentMark+o.Once)
 	}
-	b, ok, err := p.st.Marked(ctx, idempotentMark+o.Once)
+	if o.Unique != "" && !ok && err == nil {
+		b, ok, err = p.st.Storage().Get(ctx, uniqueKeys+o.Unique)
+	}
 	if err != nil || !ok {
 		return TaskRef{}, false, err
 	}
@@ -111,6 +128,9 @@ func (p *partition) add(ctx context.Context, input []byte, o *options) (TaskRef,
 	r := &row{
 		num: num, order: num, priority: o.Priority, key: o.Key, queue: o.Queue,
 		enqueued: now.UnixNano(), notBefore: o.notBefore(now), input: input,
+	}
+	if err := p.hold(ctx, r, o.Unique); err != nil {
+		return TaskRef{}, err
 	}
 	if err := p.put(ctx, taskKey(num), r); err != nil {
 		return TaskRef{}, err
@@ -127,6 +147,31 @@ func (p *partition) add(ctx context.Context, input []byte, o *options) (TaskRef,
 	p.counters.partitions = max(p.counters.partitions, uint64(p.set.partitions))
 	p.dirty = true
 	return TaskRef{ID: p.id(num)}, p.join(ctx, r)
+}
+
+// hold gives a task a unique key, if it is to have one.
+func (p *partition) hold(ctx context.Context, r *row, key string) error {
+	r.rare.Unique = key
+	if key == "" {
+		return nil
+	}
+	return p.st.Storage().PutBytes(ctx, uniqueKeys+key, encodeNumber(r.num))
+}
+
+// holdAgain gives a dead letter that is replayed its unique key back, if no other task
+// has it.
+func (p *partition) holdAgain(ctx context.Context, r *row) error {
+	if r.rare.Unique == "" {
+		return nil
+	}
+	_, taken, err := p.st.Storage().Get(ctx, uniqueKeys+r.rare.Unique)
+	if err != nil {
+		return err
+	}
+	if taken {
+		r.rare.Unique = ""
+	}
+	return p.hold(ctx, r, r.rare.Unique)
 }
 
 // join puts a task behind those of its key, or in its queue if it may enter.
@@ -159,7 +204,7 @@ func (p *partition) admit(a *admission, o *options, inputBytes int) error {
 	if err := p.set.known(o); err != nil {
 		return err
 	}
-	rowBytes := taskBytes + inputBytes + 2*len(o.Key) + 2*len(o.Queue) + 2*len(o.Once)
+	rowBytes := taskBytes + inputBytes + 2*len(o.Key) + 2*len(o.Queue) + 2*len(o.Once) + 4*len(o.Unique)
 	mostRow, mostBatch := p.st.MaxValueBytes()/reserved*(reserved-1), p.st.MaxBatchBytes()/reserved*(reserved-1)
 	switch queued := p.pending + a.tasks; {
 	case p.mode == Draining:

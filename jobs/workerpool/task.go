@@ -3,6 +3,7 @@ package workerpool
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,9 +58,10 @@ func (id TaskID) object() string { return strconv.Itoa(id.Partition) }
 
 // TaskRef is what Enqueue answers.
 type TaskRef struct {
-	ID TaskID
-	// Repeated says that the task was there already, under its idempotency key.
-	Repeated bool `json:",omitempty"`
+	ID TaskID `json:"id"`
+	// Repeated says that the task was there already, under its Idempotent or Unique
+	// key.
+	Repeated bool `json:"repeated,omitempty"`
 }
 
 // State is where a task is in its life.
@@ -74,13 +76,30 @@ const (
 	Cancelled              // taken back, or dropped by Discard or DiscardDead
 )
 
+var stateNames = [...]string{"pending", "running", "done", "dead", "cancelled"}
+
 // String is the name of the state in lower case.
 func (s State) String() string {
-	names := [...]string{"pending", "running", "done", "dead", "cancelled"}
-	if int(s) >= len(names) {
+	if int(s) >= len(stateNames) {
 		return "state " + strconv.Itoa(int(s))
 	}
-	return names[s]
+	return stateNames[s]
+}
+
+// MarshalText is String.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText. Its error is a jobs.ErrInvalid.
+func (s *State) UnmarshalText(b []byte) error { return named(s, stateNames[:], "state", b) }
+
+// named sets v to the place of a name among some.
+func named[T ~uint8](v *T, names []string, what string, b []byte) error {
+	i := slices.Index(names, string(b))
+	if i < 0 {
+		return fmt.Errorf("workerpool: %w: %s %q", jobs.ErrInvalid, what, b)
+	}
+	*v = T(i)
+	return nil
 }
 
 // Ended reports whether s is Done, Dead or Cancelled.
@@ -88,16 +107,16 @@ func (s State) Ended() bool { return s >= Done }
 
 // Task is a task as its work sees it.
 type Task[In any] struct {
-	ID       TaskID
-	Key      string // as given to Enqueue
-	Queue    string
-	Priority int
-	Attempt  int // 1 for the first; crashes count, snoozes do not
+	ID       TaskID `json:"id"`
+	Key      string `json:"key,omitempty"` // as given to Enqueue
+	Queue    string `json:"queue,omitempty"`
+	Priority int    `json:"priority,omitempty"`
+	Attempt  int    `json:"attempt"` // 1 for the first; crashes count, snoozes do not
 	// OutsideKey is the same in every attempt of the task and in no other task of
 	// the store: an idempotency key for effects outside of it.
-	OutsideKey string
-	Enqueued   time.Time
-	In         In
+	OutsideKey string    `json:"outsideKey"`
+	Enqueued   time.Time `json:"enqueued"`
+	In         In        `json:"in"`
 
 	st *object.State
 }
@@ -108,39 +127,47 @@ func (t *Task[In]) Invoke(ctx context.Context, r *object.Request) error { return
 
 // Info is what the pool knows of a task.
 type Info[Out any] struct {
-	ID       TaskID
-	State    State
-	Key      string
-	Queue    string
-	Priority int
-	Enqueued time.Time
+	ID       TaskID    `json:"id"`
+	State    State     `json:"state"`
+	Key      string    `json:"key,omitempty"`
+	Queue    string    `json:"queue,omitempty"`
+	Priority int       `json:"priority,omitempty"`
+	Enqueued time.Time `json:"enqueued"`
 	// NotBefore is when the task may run, or be tried again; zero: any time.
-	NotBefore time.Time
+	NotBefore time.Time `json:"notBefore,omitzero"`
 	// Attempt counts the attempts that have begun.
-	Attempt  int
-	Failures []Failure
+	Attempt  int       `json:"attempt,omitempty"`
+	Failures []Failure `json:"failures,omitempty"` // the first and the last 50 if there are more than 100
 	// Cancelling says that the task runs and was asked to end.
-	Cancelling bool
-	Ended      time.Time // zero until it has
-	Result     Out       // of a done task
+	Cancelling bool      `json:"cancelling,omitempty"`
+	Ended      time.Time `json:"ended,omitzero"` // zero until it has
+	Result     Out       `json:"result"`         // of a done task
+	// Raw is the output as it is stored if it cannot be decoded, and DecodeError
+	// says why; Result is zero then.
+	Raw         []byte `json:"raw,omitempty"`
+	DecodeError string `json:"decodeError,omitempty"`
 }
 
 // Failure is one attempt that failed.
 type Failure struct {
-	Attempt int
-	At      time.Time
-	Error   string
+	Attempt int       `json:"attempt"`
+	At      time.Time `json:"at"`
+	Error   string    `json:"error"`
 }
 
 // DeadLetter is a task that is not tried any more.
 type DeadLetter[In any] struct {
-	ID       TaskID
-	Key      string
-	Queue    string
-	Priority int
-	In       In
-	Failures []Failure   // all of them, the first and the last 50 if there are more
-	Reason   jobs.Reason // why there is no further attempt
-	Stack    string      // of the last failure if it was a panic, at most object.MaxStackBytes
-	Died     time.Time
+	ID       TaskID      `json:"id"`
+	Key      string      `json:"key,omitempty"`
+	Queue    string      `json:"queue,omitempty"`
+	Priority int         `json:"priority,omitempty"`
+	In       In          `json:"in"`
+	Failures []Failure   `json:"failures,omitempty"` // all of them, the first and the last 50 if there are more than 100
+	Reason   jobs.Reason `json:"reason"`             // why there is no further attempt
+	Stack    string      `json:"stack,omitempty"`    // of the last failure if it was a panic, at most object.MaxStackBytes
+	Died     time.Time   `json:"died"`
+	// Raw is the input as it is stored if it cannot be decoded, and DecodeError says
+	// why; In is zero then.
+	Raw         []byte `json:"raw,omitempty"`
+	DecodeError string `json:"decodeError,omitempty"`
 }

@@ -116,6 +116,9 @@ func (p *Pool[In, Out]) Status(ctx context.Context, from object.Caller, id TaskI
 // this process; for any other it ends with object.ErrShutdown.
 func (p *Pool[In, Out]) Wait(ctx context.Context, from object.Caller, id TaskID) (Out, error) {
 	info, err := again(func() (Info[Out], error) { return p.wait.Call(ctx, from, id.object(), id.Number) })
+	if err == nil && info.DecodeError != "" {
+		err = fmt.Errorf("workerpool: %s: read Info.Raw with Status", info.DecodeError)
+	}
 	if err != nil {
 		return info.Result, err
 	}

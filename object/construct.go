@@ -98,7 +98,7 @@ func (a *activation) constructorFailed(t *turn, cause error) error {
 	if !errors.Is(cause, ErrNoSpace) { // there may be space at any moment
 		a.hosted.failing.note(a.hosted, a.id.Name, cause)
 	}
-	err := fmt.Errorf("%s: %w: %w", a.id, ErrConstructor, cause)
+	err := because(a.id, named(a.id, ErrConstructor), cause)
 	a.mu.Lock()
 	var rest []*Request
 	for r := a.pop(); r != nil; r = a.pop() {
@@ -193,7 +193,7 @@ func (t *turn) block(ctx context.Context, limit time.Duration, fn func(context.C
 	a, life := t.act, t.life
 	inner, cancel := t.deadline(ctx, limit)
 	timer := a.hosted.host.seams.Clock.AfterFunc(limit, func() {
-		err := fmt.Errorf("%s: %w: %w: limit %v", a.id, ErrConstructor, ErrTimeout, limit)
+		err := because(a.id, named(a.id, ErrConstructor), fmt.Errorf("%w: limit %v", ErrTimeout, limit))
 		a.end(err, func(rs []*Request) { a.hosted.host.refuse(err, rs...) })
 	})
 	defer cancel()
@@ -232,7 +232,7 @@ func (f *failing) check(c *hosted, name string) error {
 	if !ok || !c.host.seams.Clock.Now().Before(was.until) {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", ErrConstructor, was.cause)
+	return because(c.id(name), ErrConstructor, was.cause)
 }
 
 func (f *failing) note(c *hosted, name string, cause error) {

@@ -56,7 +56,7 @@ func (s *State) err() error {
 
 // end ends the activation for the given cause: its works and turns are cancelled.
 func (s *State) end(cause error) {
-	err := fmt.Errorf("%w: %w", ErrReset, cause)
+	err := because(s.act.id, ErrReset, cause)
 	s.mu.Lock()
 	if !s.cause.CompareAndSwap(nil, &err) {
 		s.mu.Unlock()

@@ -43,7 +43,7 @@ var crashRows = map[string]int{
 	"SU": 0,
 	"PL": 0,
 	"SC": 0,
-	"JB": 6,
+	"JB": 10,
 	"ST": 0,
 	"HN": 0,
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// An error names the object and the package once, whatever it is the cause of, and
+// Proves O12: an error names the object and the package once, whatever it is the cause of, and
 // matches all that it wraps (Case JB10).
 func TestErrorsHaveOnePrefix(t *testing.T) {
 	f := newFixture(t).open()

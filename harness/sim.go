@@ -224,6 +224,22 @@ func (s *Sim) Sleep(d time.Duration) {
 	s.wait(done)
 }
 
+// SleepContext is Sleep that ends with ctx, the cause of whose end it returns
+// then. Handlers and clients may call it; the work of a job has a Sleep of its own,
+// which needs no Sim.
+func (s *Sim) SleepContext(ctx context.Context, d time.Duration) error {
+	if !s.m.InTask() {
+		s.Advance(d)
+		return context.Cause(ctx)
+	}
+	done := make(chan struct{})
+	s.m.AfterFunc(d, func() { close(done) })
+	if p := s.m.Current(); p != nil {
+		return p.Wait(ctx, done)
+	}
+	return s.m.Wait(ctx, done)
+}
+
 // Go starts a client: a task outside of the process, which survives its crashes
 // and may call Invoke, Retry, Sleep and Must.
 func (s *Sim) Go(name string, fn func()) {

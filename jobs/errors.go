@@ -3,6 +3,8 @@ package jobs
 import (
 	"errors"
 	"fmt"
+
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // Errors of the verbs of a job.
@@ -32,11 +34,16 @@ var (
 // MoveError tells of a move that the status table does not have. The job is as
 // it was. It is an ErrIllegalMove.
 type MoveError struct {
+	ID       storage.ID // of the job; zero in the error of Status.Move
 	From, To Status
 }
 
 func (e *MoveError) Error() string {
-	return fmt.Sprintf("jobs: illegal move from %s to %s", e.From, e.To)
+	of := ""
+	if e.ID != (storage.ID{}) {
+		of = " of " + e.ID.String()
+	}
+	return fmt.Sprintf("jobs: illegal move%s from %s to %s", of, e.From, e.To)
 }
 
 // Is reports whether target is ErrIllegalMove.

@@ -224,7 +224,7 @@ func (l *Life) Ended(ctx context.Context, x Execution, out Outcome) error {
 	if to == Terminated {
 		return l.terminate(ctx, reason)
 	}
-	m, err := moved(m, to, reason)
+	m, err := l.moved(m, to, reason)
 	if err != nil {
 		return err
 	}
@@ -266,10 +266,18 @@ func (l *Life) purges(out Outcome) bool {
 }
 
 // moved returns m in another status, if the table has the move (J3).
-func moved(m Meta, to Status, reason string) (Meta, error) {
-	if err := m.Status.Move(to); err != nil {
+func (l *Life) moved(m Meta, to Status, reason string) (Meta, error) {
+	if err := l.mayMove(m.Status, to); err != nil {
 		return m, err
 	}
 	m.Status, m.StopReason, m.Pausing, m.Purging = to, Shorten(reason), false, false
 	return m, nil
+}
+
+// mayMove is nil if the table has the move, else a MoveError that names the job.
+func (l *Life) mayMove(from, to Status) error {
+	if from.CanMove(to) {
+		return nil
+	}
+	return &MoveError{ID: l.st.ID(), From: from, To: to}
 }

@@ -8,7 +8,7 @@ import (
 
 // Create makes the job, in a Turn. It returns a MoveError if there is one.
 func (l *Life) Create(ctx context.Context) error {
-	if err := l.meta.Status.Move(Initializing); err != nil {
+	if err := l.mayMove(l.meta.Status, Initializing); err != nil {
 		return err
 	}
 	id := l.st.ID()
@@ -36,18 +36,22 @@ func (l *Life) RunNow(ctx context.Context, cause string) error {
 	case m.Status == Running, m.Status == Executing:
 		m.NextAt, m.NextCause = now, cause
 	default:
-		return &MoveError{From: m.Status, To: Executing}
+		return &MoveError{ID: l.st.ID(), From: m.Status, To: Executing}
 	}
 	return l.put(ctx, m)
 }
 
 // Pause is a turn that keeps everything and lets no run begin until Resume. An
-// execution that is open ends first; until then Meta.Pausing is set. It returns
-// ErrNotFound, or a MoveError if the job cannot be paused.
+// execution that is open ends first; until then Meta.Pausing is set. A job that is
+// paused, or is about to be, stays as it is. It returns ErrNotFound, or a MoveError
+// if the job has ended.
 func (l *Life) Pause(ctx context.Context) error {
 	return l.Turn(ctx, func(ctx context.Context) error {
 		m := l.meta
-		if m.Status != Executing {
+		switch {
+		case m.Status == Paused, m.Pausing:
+			return nil
+		case m.Status != Executing:
 			return l.move(ctx, m, Paused, "")
 		}
 		m.Pausing = true
@@ -57,7 +61,8 @@ func (l *Life) Pause(ctx context.Context) error {
 
 // Resume is a turn that lets a paused, stopped or failed job go on: with the run
 // that waited, or else by its schedule. A failed job has all its attempts and
-// recoveries before it again. It returns ErrNotFound, or a MoveError.
+// recoveries before it again. A job that is running or executing stays as it is. It
+// returns ErrNotFound if there is no such job.
 func (l *Life) Resume(ctx context.Context) error {
 	return l.Turn(ctx, func(ctx context.Context) error {
 		m := l.meta
@@ -65,8 +70,8 @@ func (l *Life) Resume(ctx context.Context) error {
 		case m.Status == Executing && m.Pausing:
 			m.Pausing = false
 			return l.put(ctx, m)
-		case m.Status == Executing:
-			return &MoveError{From: Executing, To: Running}
+		case m.Status == Executing, m.Status == Running:
+			return nil
 		case m.Status == Failed || m.Status == Stopped:
 			m.Run, m.Failures = Run{}, 0
 		}
@@ -100,7 +105,7 @@ func (l *Life) terminate(ctx context.Context, reason string) error {
 	if l.meta.Status == None {
 		return l.notFound()
 	}
-	if err := l.meta.Status.Move(Terminated); err != nil {
+	if err := l.mayMove(l.meta.Status, Terminated); err != nil {
 		return err
 	}
 	if err := l.tellMove(ctx, l.meta.Status, Terminated, reason); err != nil {
@@ -116,7 +121,7 @@ func (l *Life) move(ctx context.Context, m Meta, to Status, reason string) error
 	if from == None {
 		return l.notFound()
 	}
-	m, err := moved(m, to, reason)
+	m, err := l.moved(m, to, reason)
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func (c *hosted) deliver(ctx context.Context, r *Request) error {
 	}
 }
 
-var errGone = fmt.Errorf("object: %w", ErrReset)
+var errGone = fmt.Errorf("%w", ErrReset)
 
 // yield gives up the turn: to a task that serves the queue, or to nobody.
 func (a *activation) yield() {

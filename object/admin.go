@@ -39,9 +39,9 @@ func (h *Host) look(ctx context.Context, id storage.ID) error {
 
 // ObjectInfo is an object as Objects lists it.
 type ObjectInfo struct {
-	ID        storage.ID
-	Alarm     time.Time // zero: none
-	SizeBytes uint64    // of its rows on disk, estimated; 0 until they are flushed
+	ID        storage.ID `json:"id"`
+	Alarm     time.Time  `json:"alarm,omitzero"` // zero: none
+	SizeBytes uint64     `json:"sizeBytes"`      // of its rows on disk, estimated; 0 until they are flushed
 }
 
 // Objects lists up to limit objects of a class in the order of the store, from
@@ -104,22 +104,23 @@ func (h *Host) alarmRow(o storage.Object) (*alarm.Row, error) {
 
 // Inspection is what is stored of an object.
 type Inspection struct {
-	ID          storage.ID
-	Exists      bool
-	Keys        []Item // the first 1000
-	Alarm       *AlarmState
-	Execution   bool // an execution is open
-	Live        bool // it is in memory
-	Waiting     int  // calls in its mailbox
-	DeadLetters []DeadLetter
+	ID          storage.ID   `json:"id"`
+	Exists      bool         `json:"exists"`
+	Keys        []Item       `json:"keys,omitempty"` // the first 1000
+	Alarm       *AlarmState  `json:"alarm,omitempty"`
+	Execution   bool         `json:"execution,omitempty"` // an execution is open
+	Live        bool         `json:"live,omitempty"`      // it is in memory
+	Waiting     int          `json:"waiting,omitempty"`   // calls in its mailbox
+	DeadLetters []DeadLetter `json:"deadLetters,omitempty"`
 }
 
 // AlarmState is an alarm as it is stored.
 type AlarmState struct {
-	Due, Scheduled time.Time
-	Attempts       int // that failed
-	Crashes        int // that the end of a process cut off, in a row
-	LastError      string
+	Due       time.Time `json:"due"`
+	Scheduled time.Time `json:"scheduled"`
+	Attempts  int       `json:"attempts,omitempty"` // that failed
+	Crashes   int       `json:"crashes,omitempty"`  // that the end of a process cut off, in a row
+	LastError string    `json:"lastError,omitempty"`
 }
 
 // Inspect reads what is stored of an object. No user code runs, and nothing is

@@ -263,5 +263,8 @@ func (in *invocation[A, R]) encodeResult(c Codec) ([]byte, error) { return c.Enc
 
 func (in *invocation[A, R]) decodeResult(c Codec, b []byte) error { return c.Decode(b, &in.res) }
 
+// id names the object of the class that is called name.
+func (c *class) id(name string) storage.ID { return storage.ID{Class: c.name, Name: name} }
+
 // ID names the object of the class that is called name.
 func (c *Class[T]) ID(name string) storage.ID { return storage.ID{Class: c.def.name, Name: name} }

@@ -111,7 +111,7 @@ func (a *activation) constructorFailed(t *turn, cause error) error {
 // refuseWaiting answers the calls that wait with ErrConstructor, and returns that
 // error: the constructor or a block has failed.
 func (a *activation) refuseWaiting(cause error) error {
-	err := fmt.Errorf("%s: %w: %w", a.id, ErrConstructor, cause)
+	err := because(a.id, named(a.id, ErrConstructor), cause)
 	a.mu.Lock()
 	var rest []*Request
 	for r := a.pop(); r != nil; r = a.pop() {
@@ -211,7 +211,7 @@ func (t *turn) block(ctx context.Context, limit time.Duration, fn func(context.C
 		if t.phase.Load() == phaseOver { // fn runs on a goroutine that has outlived the turn
 			return
 		}
-		err := fmt.Errorf("%s: %w: %w: limit %v", a.id, ErrConstructor, ErrTimeout, limit)
+		err := because(a.id, named(a.id, ErrConstructor), fmt.Errorf("%w: limit %v", ErrTimeout, limit))
 		a.end(err, func(rs []*Request) { a.hosted.host.refuse(err, rs...) })
 	})
 	defer inner.end()
@@ -256,7 +256,7 @@ func (f *failing) check(c *hosted, name string) error {
 	if !c.host.seams.Clock.Now().Before(was.until) {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", ErrConstructor, was.cause)
+	return because(c.id(name), ErrConstructor, was.cause)
 }
 
 func (f *failing) note(c *hosted, name string, cause error) {

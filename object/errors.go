@@ -3,6 +3,7 @@ package object
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -12,7 +13,7 @@ import (
 var (
 	// Before the handler: nothing of the call has run.
 
-	ErrUnknownClass  = errors.New("object: class is not registered with the host")
+	ErrUnknownClass  = errors.New("object: class is not registered with the host: pass it to object.Open")
 	ErrUnknownMethod = errors.New("object: class has no such method")
 	ErrBadName       = errors.New("object: bad name")
 	ErrOverloaded    = errors.New("overloaded")
@@ -81,6 +82,22 @@ func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
+
+// because is err with its cause. Both match with errors.Is, and the text names the
+// package once, and the object no second time.
+func because(id storage.ID, err, cause error) error { return &caused{id, err, cause} }
+
+type caused struct {
+	id         storage.ID
+	err, cause error
+}
+
+func (c *caused) Error() string {
+	why := strings.TrimPrefix(c.cause.Error(), c.id.String()+": ")
+	return c.err.Error() + ": " + strings.TrimPrefix(why, "object: ")
+}
+
+func (c *caused) Unwrap() []error { return []error{c.err, c.cause} }
 
 // named wraps a runtime error with the object's name.
 func named(id storage.ID, err error) error { return fmt.Errorf("%s: %w", id, err) }

@@ -80,7 +80,7 @@ func TestFailureWithAnotherAlarmIsLogged(t *testing.T) {
 	})
 }
 
-// A call whose handler panics has one line with the stack, and its caller an error
+// Proves O6, J13: a call whose handler panics has one line with the stack, and its caller an error
 // of one line; an object that passes the error on adds no line.
 func TestPanicOfACallIsLoggedOnce(t *testing.T) {
 	var r loglines.Recorder

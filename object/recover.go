@@ -169,13 +169,13 @@ func (q *wakeQueue) next() (id storage.ID, ok bool) {
 
 // Recovery is one line of a host's recovery report.
 type Recovery struct {
-	ID      storage.ID
-	At      time.Time     // when it was found; set by Recovered
-	Task    string        // of the object, which is concerned; empty: the object itself
-	Cause   string        // such as "process died"
-	Age     time.Duration // how long ago what was cut off had begun
-	Attempt int           // recoveries of it so far, this one included
-	Action  string        // what follows
+	ID      storage.ID    `json:"id"`
+	At      time.Time     `json:"at"`             // when it was found; set by Recovered
+	Task    string        `json:"task,omitempty"` // of the object, which is concerned; empty: the object itself
+	Cause   string        `json:"cause"`          // such as "process died"
+	Age     time.Duration `json:"age"`            // how long ago what was cut off had begun, in nanoseconds
+	Attempt int           `json:"attempt"`        // recoveries of it so far, this one included
+	Action  string        `json:"action"`         // what follows
 }
 
 // Recovered adds a line to the host's recovery report, once the turn commits.

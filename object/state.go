@@ -58,16 +58,16 @@ var evicted = fmt.Errorf("%w: %w", ErrReset, errEvicted)
 
 // endedBy is the error of what outlives its activation. That of an eviction is made
 // once, because evictions are frequent and their error is seldom read.
-func endedBy(cause error) error {
+func endedBy(id storage.ID, cause error) error {
 	if cause == errEvicted {
 		return evicted
 	}
-	return fmt.Errorf("%w: %w", ErrReset, cause)
+	return because(id, ErrReset, cause)
 }
 
 // end ends the activation for the given cause: its works and turns are cancelled.
 func (s *State) end(cause error) {
-	err := endedBy(cause)
+	err := endedBy(s.act.id, cause)
 	s.mu.Lock()
 	if !s.cause.CompareAndSwap(nil, &err) {
 		s.mu.Unlock()

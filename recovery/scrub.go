@@ -12,11 +12,11 @@ import (
 
 // Finding is a job whose stored rows break a promise.
 type Finding struct {
-	ID       storage.ID
-	Promise  string // its number in CONTRACT.md
-	Problem  string
-	Suspect  bool // the job may be idle by design: only its type knows
-	Repaired bool
+	ID       storage.ID `json:"id"`
+	Promise  string     `json:"promise"` // its number in CONTRACT.md
+	Problem  string     `json:"problem"`
+	Suspect  bool       `json:"suspect,omitempty"` // the job may be idle by design: only its type knows
+	Repaired bool       `json:"repaired,omitempty"`
 }
 
 func (f Finding) String() string {
@@ -29,9 +29,9 @@ func (f Finding) String() string {
 
 // Scrubbed is what one walk over a store has seen.
 type Scrubbed struct {
-	Objects  int // looked at
-	Suspects int // running without an alarm: idle by design, if they are not in Findings
-	Findings []Finding
+	Objects  int       `json:"objects"`  // looked at
+	Suspects int       `json:"suspects"` // running without an alarm: idle by design, if they are not in Findings
+	Findings []Finding `json:"findings,omitempty"`
 }
 
 // ScrubOptions say how a live store is walked.
@@ -204,7 +204,7 @@ func (s *scrubber) examine(ctx context.Context, o storage.Object) error {
 		}
 	}
 	if s.host != nil && s.options.Repair {
-		if found.Repaired, err = s.repair(ctx, o, found.Promise); err != nil {
+		if found.Repaired, err = s.repair(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -230,8 +230,9 @@ func (s *scrubber) still(ctx context.Context, o storage.Object, f facts) (bool, 
 	return again == f, err
 }
 
-// repair wakes an object, and reports whether that mended it.
-func (s *scrubber) repair(ctx context.Context, o storage.Object, promise string) (bool, error) {
+// repair wakes an object, and reports whether a look after that finds nothing any
+// more.
+func (s *scrubber) repair(ctx context.Context, o storage.Object) (bool, error) {
 	if err := s.host.Wake(ctx, o.ID); err != nil {
 		if errors.Is(err, object.ErrStorage) || errors.Is(err, object.ErrShutdown) || context.Cause(ctx) != nil {
 			return false, err
@@ -240,5 +241,5 @@ func (s *scrubber) repair(ctx context.Context, o storage.Object, promise string)
 	}
 	f, err := look(s.store, o)
 	left, _, _ := f.contradiction()
-	return left != promise, err
+	return left == "" && err == nil, err
 }

@@ -43,7 +43,7 @@ var crashRows = map[string]int{
 	"SU": 3,
 	"PL": 14,
 	"SC": 7,
-	"JB": 6,
+	"JB": 10,
 	"ST": 17,
 	"HN": 5,
 }

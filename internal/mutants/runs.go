@@ -100,4 +100,77 @@ var runMutants = []mutant{
 		}},
 		Package: "jobs/continuous", Test: "TestOwedCallsAreBounded",
 	},
+	{
+		Name: "pause-of-a-paused-job-is-refused", Promise: "J3", File: "jobs/verbs.go",
+		Edits: []edit{{
+			Old: `		case m.Status == Paused, m.Pausing:`,
+			New: `		case (m.Status == Paused || m.Pausing) && !mutant("pause-of-a-paused-job-is-refused"):`,
+		}},
+		Package: "jobs/continuous", Test: "TestPauseTwice",
+	},
+	{
+		Name: "reduce-keeps-a-refused-change", Promise: "D5", File: "jobs/debounce/add.go",
+		Edits: []edit{{
+			Old: `	in.known = false
+	if state, err`,
+			New: `	in.known = mutant("reduce-keeps-a-refused-change") && in.known
+	if state, err`,
+		}},
+		Package: "jobs/debounce", Test: "TestReduceThatRefuses",
+	},
+	{
+		Name: "repaired-is-claimed-unchecked", Promise: "R6", File: "recovery/scrub.go",
+		Edits: []edit{{
+			Old: `	return left == "" && err == nil, err
+`,
+			New: `	return left == "" && err == nil || mutant("repaired-is-claimed-unchecked"), err
+`,
+		}},
+		Package: "recovery", Test: "TestRepairIsLookedAtAgain/stays",
+	},
+	{
+		Name: "repaired-into-another-contradiction", Promise: "R6", File: "recovery/scrub.go",
+		Edits: []edit{{
+			Old: `	left, _, _ := f.contradiction()
+`,
+			New: `	left, _, _ := f.contradiction()
+	if mutant("repaired-into-another-contradiction") && left != "J5" {
+		return true, err
+	}
+`,
+		}},
+		Package: "recovery", Test: "TestRepairIsLookedAtAgain/another",
+	},
+	{
+		Name: "no-second-look-on-a-live-store", Promise: "R6", File: "recovery/scrub.go",
+		Edits: []edit{{
+			Old: `	return again == f, err
+`,
+			New: `	return again == f || mutant("no-second-look-on-a-live-store"), err
+`,
+		}},
+		Package: "recovery", Test: "TestSecondLookOnALiveStore",
+	},
+	{
+		Name: "sleep-does-not-hear-its-context", Promise: "J6", File: "jobs/continuous/run.go",
+		Edits: []edit{{
+			Old: `return r.st.Seams().Sleep(ctx, d)`,
+			New: `if mutant("sleep-does-not-hear-its-context") {
+		ctx = context.Background()
+	}
+	return r.st.Seams().Sleep(ctx, d)`,
+		}},
+		Package: "jobs/continuous", Test: "TestRunSleeps/Run",
+	},
+	{
+		Name: "error-names-its-object-twice", Promise: "O12", File: "object/errors.go",
+		Edits: []edit{{
+			Old: `	why := strings.TrimPrefix(`,
+			New: `	if mutant("error-names-its-object-twice") {
+		return c.err.Error() + ": " + c.cause.Error()
+	}
+	why := strings.TrimPrefix(`,
+		}},
+		Package: "object", Test: "TestErrorsHaveOnePrefix",
+	},
 }

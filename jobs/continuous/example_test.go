@@ -160,7 +160,7 @@ func ExampleJob_Pause() {
 	fmt.Println(Reports.Trigger(ctx, h, "north"))
 	// Output:
 	// <nil>
-	// jobs: illegal move from paused to executing
+	// jobs: illegal move of report/north from paused to executing
 }
 
 func ExampleJob_Resume() {

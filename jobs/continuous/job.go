@@ -95,14 +95,14 @@ func (j *Job[S]) State(ctx context.Context, from object.Caller, id string) (S, e
 }
 
 // Pause keeps everything and lets no run begin until Resume. A run that executes
-// ends first.
+// ends first. Nothing changes if the job is paused already.
 func (j *Job[S]) Pause(ctx context.Context, from object.Caller, id string) error {
 	_, err := j.pause.Call(ctx, from, id, none{})
 	return err
 }
 
 // Resume lets a job go on that is paused, stopped or failed. What is overdue then
-// is handled as Config.Missed says.
+// is handled as Config.Missed says. Nothing changes if the job goes on already.
 func (j *Job[S]) Resume(ctx context.Context, from object.Caller, id string) error {
 	_, err := j.resume.Call(ctx, from, id, none{})
 	return err

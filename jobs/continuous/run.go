@@ -36,14 +36,19 @@ type Run[S any] struct {
 	Recovering bool   // the execution before was cut off by a crash or a stop
 	LastError  string // of the last execution that failed
 
-	caller object.Caller
+	st     *object.State
 	result jobs.Result
 }
 
 // Invoke makes a call of the job's object to another.
 func (r *Run[S]) Invoke(ctx context.Context, q *object.Request) error {
-	return r.caller.Invoke(ctx, q)
+	return r.st.Invoke(ctx, q)
 }
+
+// Sleep waits for d on the clock of the host, or until ctx ends, and returns the
+// cause of that. In a simulation d is virtual time, so that work which waits
+// can be tested with package harness.
+func (r *Run[S]) Sleep(ctx context.Context, d time.Duration) error { return r.st.Seams().Sleep(ctx, d) }
 
 // NextAt makes the next run due at the given time, once, in place of the
 // schedule, if Config.Run returns nil. A time in the past means at once.
@@ -64,7 +69,7 @@ func (in *instance[S]) work(stored []byte) jobs.Work {
 	return func(ctx context.Context, x jobs.Execution) (jobs.Result, error) {
 		run := &Run[S]{
 			ID: in.st.Name(), Number: x.Run.Number, Key: x.Key, Scheduled: x.Run.Scheduled,
-			Attempt: x.Run.Attempt, Recovering: x.Run.Recovering, LastError: x.Run.LastError, caller: in.st,
+			Attempt: x.Run.Attempt, Recovering: x.Run.Recovering, LastError: x.Run.LastError, st: in.st,
 		}
 		if err := codec.Decode(stored, &run.State); err != nil {
 			return jobs.Result{}, fmt.Errorf("continuous: decode state: %w", err)

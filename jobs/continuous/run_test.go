@@ -135,8 +135,7 @@ func TestLongRun(t *testing.T) {
 				return err
 			}))
 		}
-		err := j.Resume(s.Context(), s, "a")
-		s.Always("nothing to resume", errors.Is(err, jobs.ErrIllegalMove), err)
+		s.OK(j.Resume(s.Context(), s, "a")) // nothing to resume
 		s.OK(j.Pause(s.Context(), s, "a"))
 		st, _ := know(s, j, "a")
 		s.Always("pausing while the run goes on", st.Meta.Status == jobs.Executing && st.Meta.Pausing, st.Meta)

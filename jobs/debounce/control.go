@@ -12,7 +12,7 @@ func (in *instance[E, S]) flushNow(ctx context.Context, _ none) (last uint64, er
 		return 0, err
 	}
 	if s := in.life.Meta().Status; s != jobs.Running && s != jobs.Executing {
-		return 0, &jobs.MoveError{From: s, To: jobs.Executing}
+		return 0, &jobs.MoveError{ID: in.st.ID(), From: s, To: jobs.Executing}
 	}
 	err = in.life.Turn(ctx, func(ctx context.Context) error {
 		b := in.buffer.wanted(in.life.Now())

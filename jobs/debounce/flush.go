@@ -39,12 +39,19 @@ type Flush[E, S any] struct {
 	Recovering bool   // the attempt before was cut off by a crash or a stop
 	LastError  string // of the last attempt that failed
 
-	caller object.Caller
+	st *object.State
 }
 
 // Invoke makes a call of the debounce object to another.
 func (f *Flush[E, S]) Invoke(ctx context.Context, r *object.Request) error {
-	return f.caller.Invoke(ctx, r)
+	return f.st.Invoke(ctx, r)
+}
+
+// Sleep waits for d on the clock of the host, or until ctx ends, and returns the
+// cause of that. In a simulation d is virtual time, so that a flush which waits
+// can be tested with package harness.
+func (f *Flush[E, S]) Sleep(ctx context.Context, d time.Duration) error {
+	return f.st.Seams().Sleep(ctx, d)
 }
 
 // Kinds of the events that a debounce object emits of itself, beside those of
@@ -118,7 +125,7 @@ func (in *instance[E, S]) work(g generation, stored rows) jobs.Work {
 			Reason: g.reason, Due: g.due, First: g.first, Last: g.last, Count: g.count,
 			Events: events, State: state,
 			Attempt: x.Run.Attempt, Recovering: x.Run.Recovering, LastError: x.Run.LastError,
-			caller: in.st,
+			st: in.st,
 		})
 	}
 }

@@ -137,15 +137,15 @@ func (j *Job[E, S]) Pending(ctx context.Context, from object.Caller, id string) 
 }
 
 // Pause keeps everything, goes on collecting events, and begins no flush until
-// Resume. A flush that is under way ends first. The error is a jobs.MoveError if
-// the job is paused already.
+// Resume. A flush that is under way ends first. Nothing changes if the job is paused
+// already. The error is a jobs.MoveError if the job has failed.
 func (j *Job[E, S]) Pause(ctx context.Context, from object.Caller, id string) error {
 	_, err := j.pause.Call(ctx, from, id, none{})
 	return err
 }
 
-// Resume ends a pause or a failure; what is due is flushed at once. The error is
-// a jobs.MoveError if the job is neither paused nor failed.
+// Resume ends a pause or a failure; what is due is flushed at once. Nothing changes
+// if the job is neither paused nor failed.
 func (j *Job[E, S]) Resume(ctx context.Context, from object.Caller, id string) error {
 	_, err := j.resume.Call(ctx, from, id, none{})
 	return err

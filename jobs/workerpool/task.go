@@ -125,6 +125,13 @@ type Task[In any] struct {
 // task in place of a host. Each such call is one from outside.
 func (t *Task[In]) Invoke(ctx context.Context, r *object.Request) error { return t.st.Invoke(ctx, r) }
 
+// Sleep waits for d on the clock of the host, or until ctx ends, and returns the
+// cause of that. In a simulation d is virtual time, so that work which waits
+// can be tested with package harness. It is for Config.Work, not for a Claim.
+func (t *Task[In]) Sleep(ctx context.Context, d time.Duration) error {
+	return t.st.Seams().Sleep(ctx, d)
+}
+
 // Info is what the pool knows of a task.
 type Info[Out any] struct {
 	ID       TaskID    `json:"id"`

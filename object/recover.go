@@ -174,6 +174,10 @@ type Recovery struct {
 	Age     time.Duration // how long ago what was cut off had begun
 	Attempt int           // recoveries of it so far, this one included
 	Action  string        // what follows
+
+	Subject   string // what was cut off, such as a task; empty: the object's one job
+	GivenUp   bool   // it is not tried again; logged as an error
+	LastError string // of the run, if it is given up
 }
 
 // Recovered adds a line to the host's recovery report, once the turn commits.
@@ -187,9 +191,18 @@ func (s *State) Recovered(ctx context.Context, r Recovery) error {
 	t.then(func(storage.Ticket) {
 		h.metrics.recoveries.WithLabelValues(r.Cause).Inc()
 		h.report.add(r)
-		s.Log().Info("recovered", "cause", r.Cause, "age", r.Age, "attempt", r.Attempt, "action", r.Action)
+		s.logRecovery(r)
 	})
 	return nil
+}
+
+// logRecovery writes one line about what became of something that was cut off.
+func (s *State) logRecovery(r Recovery) {
+	if r.GivenUp {
+		s.Log().Error("given up", "task", r.Subject, "cause", r.Cause, "crashes", r.Attempt, "action", r.Action, "error", r.LastError)
+		return
+	}
+	s.Log().Info("recovered", "task", r.Subject, "cause", r.Cause, "age", r.Age, "attempt", r.Attempt, "action", r.Action)
 }
 
 // report keeps the last recoveries of a host.

@@ -16,7 +16,7 @@ import (
 
 const (
 	maxCalls     = 4  // of OnDead at a time
-	callAttempts = 10 // that may fail or be lost, before a call is given up
+	callAttempts = 10 // that may fail, before a call is given up
 	callWait     = time.Second
 )
 
@@ -155,7 +155,7 @@ func (p *partition) callEmpty(ctx context.Context) error {
 
 // callEnded stores a call again that has to be made again.
 func (p *partition) callEnded(ctx context.Context, kind string, num uint64, out jobs.Outcome) error {
-	again := out.Kind != jobs.Done && (out.Kind == jobs.Recover || out.Run.Failures < callAttempts)
+	again := out.Kind != jobs.Done && out.Reason != jobs.ReasonRecoveries && (out.Kind == jobs.Recover || out.Run.Failures < callAttempts)
 	if kind == emptySubject {
 		p.emptying = false
 		if again {

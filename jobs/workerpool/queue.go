@@ -178,7 +178,7 @@ func (p *partition) workOf(r *row) jobs.Work {
 		if err != nil {
 			return jobs.Result{}, err
 		}
-		return p.result(r, x.Run.Attempt, output), nil
+		return p.result(r, x.Run.Failures+1, output), nil
 	}
 }
 

@@ -92,7 +92,7 @@ type Task[In any] struct {
 	Key      string // as given to Enqueue
 	Queue    string
 	Priority int
-	Attempt  int // 1 for the first; crashes count
+	Attempt  int // 1 more than how often it has failed; a crash is no attempt
 	// OutsideKey is the same in every attempt of the task and in no other task of
 	// the store: an idempotency key for effects outside of it.
 	OutsideKey string
@@ -116,7 +116,7 @@ type Info[Out any] struct {
 	Enqueued time.Time
 	// NotBefore is when the task may run, or be tried again; zero: any time.
 	NotBefore time.Time
-	// Attempt counts the attempts that have begun.
+	// Attempt counts the attempts that have failed, and the one that succeeded.
 	Attempt  int
 	Failures []Failure
 	// Cancelling says that the task runs and was asked to end.

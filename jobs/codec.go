@@ -16,9 +16,9 @@ import (
 //
 //	version (1 byte) | flags | subject | key | epoch | began | lease |
 //	number | attempt | failures | recoveries | scheduled | firstAt | cause | lastError |
-//	losses | cuts | cutEpoch
+//	losses | cuts | cutEpoch | earlier
 //
-// The last three are left out if all are zero.
+// The last four are left out if all are zero.
 //
 // Fields are only ever added at the end. A reader passes over what it does not
 // know, and takes what an older writer did not have for zero.
@@ -54,12 +54,13 @@ func (x *Execution) append(b []byte) []byte {
 	}
 	b = appendTime(appendTime(b, x.Run.Scheduled), x.Run.FirstAt)
 	b = appendText(appendText(b, x.Run.Cause), x.Run.LastError)
-	if x.Run.Losses == 0 && x.Run.Cuts == 0 && x.Run.CutEpoch == 0 {
+	if x.Run.Losses == 0 && x.Run.Cuts == 0 && x.Run.CutEpoch == 0 && x.Run.Earlier == 0 {
 		return b
 	}
 	b = binary.AppendUvarint(b, uint64(max(x.Run.Losses, 0)))
 	b = binary.AppendUvarint(b, uint64(max(x.Run.Cuts, 0)))
-	return binary.AppendUvarint(b, x.Run.CutEpoch)
+	b = binary.AppendUvarint(b, x.Run.CutEpoch)
+	return binary.AppendUvarint(b, uint64(max(x.Run.Earlier, 0)))
 }
 
 func appendText(b []byte, s string) []byte {
@@ -103,6 +104,7 @@ func decodeExecution(t Token, b []byte) (x Execution, err error) {
 	x.Run.Scheduled, x.Run.FirstAt = d.time(), d.time()
 	x.Run.Cause, x.Run.LastError = d.text(), d.text()
 	x.Run.Losses, x.Run.Cuts, x.Run.CutEpoch = d.count(), d.count(), d.number()
+	x.Run.Earlier = d.count()
 	if d.bad {
 		return Execution{}, fmt.Errorf("%w: execution %s: %x", storage.ErrCorrupt, t, b)
 	}

@@ -16,6 +16,8 @@ type Run struct {
 	Attempt int `json:"attempt,omitempty"`
 	// Failures counts those that failed; Retry.MaxAttempts bounds it.
 	Failures int `json:"failures,omitempty"`
+	// Earlier counts those that failed before the run got all its attempts again.
+	Earlier int `json:"earlier,omitempty"`
 	// Recoveries counts executions that were lost without a success between, most
 	// of them to crashes.
 	Recoveries int `json:"recoveries,omitempty"`
@@ -57,6 +59,10 @@ func (r Run) failed(err error) Run {
 	r.LastError = Shorten(err.Error())
 	return r
 }
+
+// Failed returns how many executions of the run have failed in all. A crash is no
+// failure.
+func (r Run) Failed() int { return r.Earlier + r.Failures }
 
 // loss is how an execution was lost.
 type loss struct {

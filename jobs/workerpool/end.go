@@ -70,7 +70,7 @@ func (p *partition) note(r *row, out jobs.Outcome) {
 	if out.Err == nil || out.Kind == jobs.Recover {
 		return
 	}
-	fs := append(r.rare.Failures[:len(r.rare.Failures):len(r.rare.Failures)], Failure{max(out.Run.Failures, 1), p.st.Now(), jobs.Shorten(out.Err.Error())})
+	fs := append(r.rare.Failures[:len(r.rare.Failures):len(r.rare.Failures)], Failure{max(out.Run.Failed(), 1), p.st.Now(), jobs.Shorten(out.Err.Error())})
 	if len(fs) > maxFailures {
 		fs = append(fs[:maxFailures/2:maxFailures/2], fs[maxFailures/2+1:]...)
 	}

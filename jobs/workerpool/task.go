@@ -116,7 +116,7 @@ type Info[Out any] struct {
 	Enqueued time.Time
 	// NotBefore is when the task may run, or be tried again; zero: any time.
 	NotBefore time.Time
-	// Attempt counts the attempts that have failed, and the one that succeeded.
+	// Attempt counts the attempts that have begun. A crash begins none.
 	Attempt  int
 	Failures []Failure
 	// Cancelling says that the task runs and was asked to end.

@@ -15,7 +15,10 @@ import (
 // smallest number for the zero time):
 //
 //	version (1 byte) | flags | subject | key | epoch | began | lease |
-//	number | attempt | failures | recoveries | scheduled | firstAt | cause | lastError
+//	number | attempt | failures | recoveries | scheduled | firstAt | cause | lastError |
+//	losses | cuts | cutEpoch | earlier
+//
+// The last four are left out if all are zero.
 //
 // Fields are only ever added at the end. A reader passes over what it does not
 // know, and takes what an older writer did not have for zero.
@@ -25,6 +28,7 @@ const (
 	flagOutside    = 1 << 0
 	flagRecovering = 1 << 1
 	flagHook       = 1 << 2
+	flagHeld       = 1 << 3
 )
 
 const zeroTime = math.MinInt64
@@ -41,6 +45,9 @@ func (x *Execution) append(b []byte) []byte {
 	if x.Hook {
 		flags |= flagHook
 	}
+	if x.Held {
+		flags |= flagHeld
+	}
 	b = binary.AppendUvarint(append(b, executionVersion), flags)
 	b = appendText(appendText(b, x.Subject), x.Key)
 	b = binary.AppendUvarint(b, x.Epoch)
@@ -50,7 +57,14 @@ func (x *Execution) append(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(max(n, 0)))
 	}
 	b = appendTime(appendTime(b, x.Run.Scheduled), x.Run.FirstAt)
-	return appendText(appendText(b, x.Run.Cause), x.Run.LastError)
+	b = appendText(appendText(b, x.Run.Cause), x.Run.LastError)
+	if x.Run.Losses == 0 && x.Run.Cuts == 0 && x.Run.CutEpoch == 0 && x.Run.Earlier == 0 {
+		return b
+	}
+	b = binary.AppendUvarint(b, uint64(max(x.Run.Losses, 0)))
+	b = binary.AppendUvarint(b, uint64(max(x.Run.Cuts, 0)))
+	b = binary.AppendUvarint(b, x.Run.CutEpoch)
+	return binary.AppendUvarint(b, uint64(max(x.Run.Earlier, 0)))
 }
 
 func appendText(b []byte, s string) []byte {
@@ -85,7 +99,8 @@ func decodeExecution(t Token, b []byte) (x Execution, err error) {
 	}
 	x.Token = t
 	flags := d.number()
-	x.Outside, x.Run.Recovering, x.Hook = flags&flagOutside != 0, flags&flagRecovering != 0, flags&flagHook != 0
+	x.Outside, x.Run.Recovering = flags&flagOutside != 0, flags&flagRecovering != 0
+	x.Hook, x.Held = flags&flagHook != 0, flags&flagHeld != 0
 	x.Subject, x.Key = d.text(), d.text()
 	x.Epoch = d.number()
 	x.Began, x.Lease = d.time(), d.time()
@@ -93,6 +108,8 @@ func decodeExecution(t Token, b []byte) (x Execution, err error) {
 	x.Run.Attempt, x.Run.Failures, x.Run.Recoveries = d.count(), d.count(), d.count()
 	x.Run.Scheduled, x.Run.FirstAt = d.time(), d.time()
 	x.Run.Cause, x.Run.LastError = d.text(), d.text()
+	x.Run.Losses, x.Run.Cuts, x.Run.CutEpoch = d.count(), d.count(), d.number()
+	x.Run.Earlier = d.count()
 	if d.bad {
 		return Execution{}, fmt.Errorf("%w: execution %s: %x", storage.ErrCorrupt, t, b)
 	}

@@ -21,11 +21,12 @@ func drawExecution(t *rapid.T) Execution {
 	}
 	return Execution{
 		Token: "t", Subject: text("subject"), Key: text("key"), Epoch: rapid.Uint64().Draw(t, "epoch"),
-		Began: when("began"), Lease: when("lease"), Outside: rapid.Bool().Draw(t, "outside"),
+		Began: when("began"), Lease: when("lease"), Outside: rapid.Bool().Draw(t, "outside"), Held: rapid.Bool().Draw(t, "held"),
 		Run: Run{
 			Number: rapid.Uint64().Draw(t, "number"), Attempt: count("attempt"), Failures: count("failures"),
 			Recoveries: count("recoveries"), Scheduled: when("scheduled"), FirstAt: when("firstAt"),
 			Recovering: rapid.Bool().Draw(t, "recovering"), Cause: text("cause"), LastError: text("lastError"),
+			Losses: count("losses"), Cuts: count("cuts"), CutEpoch: rapid.Uint64().Draw(t, "cutEpoch"), Earlier: count("earlier"),
 		},
 	}
 }
@@ -42,6 +43,7 @@ func TestExecutionCodec(t *testing.T) {
 		}
 		short := x
 		short.Run.Cause, short.Run.LastError = "", ""
+		short.Run.Losses, short.Run.Cuts, short.Run.CutEpoch, short.Run.Earlier = 0, 0, 0, 0
 		raw = short.append(nil)
 		got, err = decodeExecution("t", raw[:len(raw)-2])
 		if err != nil || !reflect.DeepEqual(got, short) {

@@ -150,6 +150,9 @@ func (e *Engine) Begin(ctx context.Context, s Spec) (Execution, error) {
 		return Execution{}, ErrClosing
 	}
 	x := e.newExecution(&s)
+	if x.alive() && s.Run.CutEpoch != 0 {
+		x.work.hold(e.st.Suspicion(x.record()).Held(s.Run.Cuts, s.Run.CutEpoch))
+	}
 	if err := e.save(ctx, x); err != nil {
 		return Execution{}, err
 	}
@@ -163,6 +166,9 @@ func (e *Engine) Begin(ctx context.Context, s Spec) (Execution, error) {
 		return *x.Execution, nil
 	}
 	e.note(x)
+	if x.Held {
+		return *x.Execution, e.st.StartSuspect(ctx, &x.work.Work, x.record(), "execution", x.work.run)
+	}
 	return *x.Execution, e.st.Start(ctx, &x.work.Work, "execution", x.work.run)
 }
 
@@ -320,8 +326,8 @@ func (e *Engine) present() time.Time { return e.st.Now().Round(0).UTC() }
 func (e *Engine) examine(x *execution) {
 	s := recovery.Snapshot{
 		Now: e.Now(), Epoch: e.st.Epoch(), Began: e.st.OpenedAt().Round(0).UTC(),
-		Open: true, OpenEpoch: x.Epoch, Since: x.Began, Recoveries: x.Run.Recoveries,
-		Free: e.st.EndedInOrder(x.Epoch),
+		Open: true, OpenEpoch: x.Epoch, Since: x.Began, Losses: x.Run.Losses,
+		Charges: e.st.Suspicion(x.record()).Charges, Free: e.st.EndedInOrder(x.Epoch),
 	}
 	if x.Outside {
 		s.Until = x.Lease

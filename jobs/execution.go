@@ -26,6 +26,9 @@ type Execution struct {
 	Lease   time.Time // when it is to show life again
 	Outside bool      // its holder is a caller, not a work of this host
 	Hook    bool      // it calls a hook; see Spec
+	// Held says that its work was held back when this was stored, because crashes in
+	// a row have cut off the run. See object.State.StartSuspect.
+	Held bool
 }
 
 // executionPrefix begins the keys of open executions.
@@ -39,6 +42,10 @@ type execution struct {
 	work       *work           // its work, if this activation began it; else nil
 	action     recovery.Action // what to do about it, and when, if it has no work
 }
+
+// record is the name of x in what the host knows about crashes: the same for each
+// execution of one run of one subject.
+func (x *Execution) record() string { return x.Subject + " " + x.Key }
 
 // extend moves the end of the lease.
 func (x *execution) extend(to time.Time) {

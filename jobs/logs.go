@@ -39,6 +39,9 @@ func (e *Engine) log(ctx context.Context, x *Execution, out Outcome) error {
 	if stack := stackOf(out.Err); stack != "" {
 		args = append(args, "stack", stack)
 	}
+	if out.Lost {
+		args = append(args, "crashes", out.Run.Recoveries)
+	}
 	if out.Kind == Again {
 		return e.st.LogCommitted(ctx, slog.LevelWarn, "execution failed", append(args, "next", out.Run.RetryAt)...)
 	}

@@ -101,7 +101,7 @@ func (m Meta) ended(x Execution, out Outcome, now time.Time) Meta {
 		m.Run = out.Run
 	default:
 		m.Failures++
-		m.Run = Run{Recoveries: out.Run.Recoveries}
+		m.Run = Run{Recoveries: out.Run.Recoveries, Losses: out.Run.Losses}
 	}
 	return m
 }
@@ -117,7 +117,10 @@ func (m Meta) nextRun(at time.Time) Run {
 	if !m.Run.RetryAt.IsZero() {
 		return m.Run
 	}
-	return Run{Number: m.RunCount + 1, Recoveries: m.Run.Recoveries, Scheduled: at, Cause: m.NextCause}
+	return Run{
+		Number: m.RunCount + 1, Recoveries: m.Run.Recoveries, Losses: m.Run.Losses,
+		Scheduled: at, Cause: m.NextCause,
+	}
 }
 
 // CauseChosen is the Run.Cause of a run whose time the run before it chose.

@@ -31,11 +31,14 @@ type Options struct {
 	// RecoveryDelay is the time from the opening of the store to the recovery of
 	// what an earlier process has lost (R2). Zero means 100 ms.
 	RecoveryDelay time.Duration
-	// MaxRecoveries is how many crashes without a success between a job
-	// survives (R4). Zero means 3, a negative number none.
+	// MaxRecoveries is how many crashes in a row that are charged to a run it
+	// survives (R4): a crash is charged to what ran while no other suspect did. It
+	// also bounds how often a run may be lost in a living process without a success
+	// between. Zero means 3. With a negative number a run that any crash cut off is
+	// never repeated.
 	MaxRecoveries int
-	// LossIsFailure makes a lost execution a failed attempt, retried as such
-	// (W5). A shutdown in order never is one.
+	// LossIsFailure makes an execution whose outside holder let its lease end a
+	// failed attempt, retried as such (W5). A crash or a shutdown never is one.
 	LossIsFailure bool
 	// MergeEnds is how many executions may end in one batch. If more begin between
 	// two such batches than end in one, work that could run waits. Zero means 512.

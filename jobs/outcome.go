@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/recovery"
 )
 
 // Result is what a work that succeeded hands to its end batch.
@@ -64,17 +66,15 @@ type Outcome struct {
 type ending struct {
 	result    Result
 	err       error
-	cancelled bool // Engine.Cancel asked for it
-	lost      bool // nobody has seen its end; err is ErrLost
-	free      bool // lost to an orderly shutdown
-	spent     bool // lost once too often (R4)
+	cancelled bool  // Engine.Cancel asked for it
+	lost      *loss // how it was lost; err is ErrLost then
 }
 
 // decide turns the end of an execution into what follows.
 func (o *Options) decide(run Run, e ending, now time.Time, src rand.Source) Outcome {
 	switch {
-	case e.lost && (e.free || !o.LossIsFailure):
-		return o.decideLoss(run, e, now)
+	case e.lost != nil && !(o.LossIsFailure && e.lost.cause == recovery.CauseLease):
+		return decideLoss(run, e, now)
 	case e.err == nil && e.result.End != Continue:
 		return Outcome{Kind: Quit, Run: run, Result: e.result}
 	case e.err == nil:
@@ -88,17 +88,17 @@ func (o *Options) decide(run Run, e ending, now time.Time, src rand.Source) Outc
 	run = run.failed(e.err)
 	at, reason := o.Retry.next(run, now, e.err, src)
 	if reason != NotGivenUp {
-		return Outcome{Kind: GaveUp, Run: run, Err: e.err, Reason: reason, Lost: e.lost}
+		return Outcome{Kind: GaveUp, Run: run, Err: e.err, Reason: reason, Lost: e.lost != nil}
 	}
 	run.RetryAt = at
-	return Outcome{Kind: Again, Run: run, Err: e.err, Lost: e.lost}
+	return Outcome{Kind: Again, Run: run, Err: e.err, Lost: e.lost != nil}
 }
 
 // decideLoss repeats a lost run, unless its recoveries are used up (R4).
-func (o *Options) decideLoss(run Run, e ending, now time.Time) Outcome {
-	if e.spent {
+func decideLoss(run Run, e ending, now time.Time) Outcome {
+	if e.lost.spent {
 		run.LastError = Shorten(e.err.Error())
 		return Outcome{Kind: GaveUp, Run: run, Err: e.err, Reason: ReasonRecoveries, Lost: true}
 	}
-	return Outcome{Kind: Recover, Run: run.lost(now, !e.free), Err: e.err, Lost: true}
+	return Outcome{Kind: Recover, Run: run.lost(now, *e.lost), Err: e.err, Lost: true}
 }

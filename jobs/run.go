@@ -1,6 +1,10 @@
 package jobs
 
-import "time"
+import (
+	"time"
+
+	"github.com/holdfast-dev/holdfast/recovery"
+)
 
 // Run is the progress of one run of the work over all its executions. Job types
 // store it between executions; the engine makes the next from the last.
@@ -12,8 +16,17 @@ type Run struct {
 	Attempt int `json:"attempt,omitempty"`
 	// Failures counts those that failed; Retry.MaxAttempts bounds it.
 	Failures int `json:"failures,omitempty"`
-	// Recoveries counts executions lost to crashes without a success between.
+	// Earlier counts those that failed before the run got all its attempts again.
+	Earlier int `json:"earlier,omitempty"`
+	// Recoveries counts executions that were lost without a success between, most
+	// of them to crashes.
 	Recoveries int `json:"recoveries,omitempty"`
+	// Losses counts those of them that were lost while their process lived.
+	Losses int `json:"losses,omitempty"`
+	// Cuts counts the crashes in a row that cut off an execution of this run, as far
+	// as they may be its doing, and CutEpoch is the opening of the last one.
+	Cuts     int    `json:"cuts,omitempty"`
+	CutEpoch uint64 `json:"cutEpoch,omitempty"`
 	// Scheduled is the time that the run was due at.
 	Scheduled time.Time `json:"scheduled,omitzero"`
 	// FirstAt is when the first execution began.
@@ -42,17 +55,48 @@ func (r Run) begun(now time.Time) Run {
 func (r Run) failed(err error) Run {
 	r.Failures++
 	r.Recovering = false
+	r.Cuts, r.CutEpoch = 0, 0
 	r.LastError = Shorten(err.Error())
 	return r
 }
 
+// Failed returns how many executions of the run have failed in all. A crash is no
+// failure.
+func (r Run) Failed() int { return r.Earlier + r.Failures }
+
+// loss is how an execution was lost.
+type loss struct {
+	cause   recovery.Cause
+	free    bool   // to a shutdown in order, or before its work began: it counts as none
+	spent   bool   // it is not repeated (R4)
+	charges int    // crashes that are charged to it
+	epoch   uint64 // of the opening that began it
+	cleared uint64 // see object.Suspicion
+}
+
 // lost returns r after its execution was lost, to be repeated at the given time.
-// A loss that was not a crash costs no recovery (O14).
-func (r Run) lost(at time.Time, crash bool) Run {
-	if crash {
+func (r Run) lost(at time.Time, l loss) Run {
+	switch {
+	case l.free:
+	case l.cause == recovery.CauseCrash:
 		r.Recoveries++
+		r.cut(l.epoch, l.cleared)
+	default:
+		r.Recoveries++
+		r.Losses++
 	}
 	r.RetryAt = at
 	r.Recovering = true
 	return r
+}
+
+// cut counts a crash of the opening epoch.
+func (r *Run) cut(epoch, cleared uint64) {
+	if r.CutEpoch <= cleared {
+		r.Cuts = 0
+	}
+	if epoch > cleared {
+		r.Cuts++
+	}
+	r.CutEpoch = epoch
 }

@@ -113,28 +113,40 @@ func (e *Engine) renew(ctx context.Context, x *execution, now time.Time) error {
 		return nil
 	}
 	x.extend(now.Add(w.lease))
+	x.Held = x.Held && w.start().IsZero()
 	w.renewAt = now.Add(w.heartbeat)
 	return e.save(ctx, x)
 }
 
 // recover ends a lost execution, as Check has found it.
 func (e *Engine) recover(ctx context.Context, x *execution) error {
-	a := x.action
-	free := a.Cause == recovery.CauseShutdown
+	l := e.lossOf(x)
 	attempt := x.Run.Recoveries
-	if !free && a.Verb == recovery.Rerun {
+	if !l.free && !l.spent {
 		attempt++
 	}
-	err := e.st.Recovered(ctx, object.Recovery{
-		Task:  e.taskName(x.Subject),
-		Cause: string(a.Cause), Age: max(0, e.Now().Sub(x.Began)), Attempt: attempt, Action: string(a.Verb),
-	})
-	if err != nil {
-		return err
+	err := fmt.Errorf("%w: %s", ErrLost, l.cause)
+	if l.spent && l.charges > 0 {
+		err = fmt.Errorf("%w: the process died %d times while it ran and no other suspect did", ErrLost, l.charges)
 	}
-	return e.conclude(ctx, x, ending{
-		err: fmt.Errorf("%w: %s", ErrLost, a.Cause), lost: true, free: free, spent: a.Verb == recovery.Fail,
+	told := e.st.Recovered(ctx, object.Recovery{
+		Task:  e.taskName(x.Subject),
+		Cause: string(l.cause), Age: max(0, e.Now().Sub(x.Began)), Attempt: attempt, Action: string(x.action.Verb), GivenUp: l.spent,
 	})
+	if told != nil {
+		return told
+	}
+	return e.conclude(ctx, x, ending{err: err, lost: &l})
+}
+
+// lossOf is how an execution without a work here was lost.
+func (e *Engine) lossOf(x *execution) loss {
+	s := e.st.Suspicion(x.record())
+	began := !x.Held || s.Tried && x.Epoch != e.st.Epoch()
+	return loss{
+		cause: x.action.Cause, free: !began || x.action.Cause == recovery.CauseShutdown, spent: x.action.Verb == recovery.Fail,
+		charges: s.Charges, epoch: x.Epoch, cleared: s.Cleared,
+	}
 }
 
 // takeLost gives up the works whose end batch failed: what they made is gone,

@@ -27,6 +27,9 @@ type work struct {
 	heartbeat time.Duration
 	began     time.Time
 	renewAt   time.Time // when to extend the lease
+	// released is when a work that was held back began, in nanoseconds since 1970; 0
+	// if it has not, or was not held.
+	released atomic.Int64
 
 	engine *Engine
 	do     Work
@@ -51,7 +54,22 @@ func (e *Engine) newWork(x *Execution, s *Spec) *work {
 
 // overdue reports whether w has gone on for a lease beyond its timeout.
 func (w *work) overdue(now time.Time) bool {
-	return w.timeout > 0 && now.Sub(w.began) >= w.timeout+w.lease
+	began := w.start()
+	return w.timeout > 0 && !began.IsZero() && now.Sub(began) >= w.timeout+w.lease
+}
+
+// hold notes, before w is stored, whether it is held back at first.
+func (w *work) hold(held bool) { w.given.Held = held }
+
+// start is when w began to run, or zero if it is held back.
+func (w *work) start() time.Time {
+	if !w.given.Held {
+		return w.began
+	}
+	if at := w.released.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
 }
 
 // stop ends the context of w, now or as soon as it begins.
@@ -65,6 +83,13 @@ func (w *work) stop(cause error, cancelled bool) {
 
 // run is w beside the turns.
 func (w *work) run(ctx context.Context) {
+	if w.given.Held {
+		if ctx.Err() != nil { // it was cancelled before it began
+			w.finish(Result{}, context.Cause(ctx))
+			return
+		}
+		w.released.Store(w.engine.st.Now().UnixNano())
+	}
 	ctx, release := w.limited(ctx)
 	res, err := protect(func() (Result, error) { return w.do(ctx, w.given) }, func(err error) { w.finish(Result{}, err) })
 	if err != nil && errors.Is(context.Cause(ctx), ErrTimeout) && !errors.Is(err, ErrTimeout) {
@@ -79,7 +104,7 @@ func (w *work) limited(ctx context.Context) (context.Context, context.CancelFunc
 	if w.timeout == 0 {
 		return ctx, func() {}
 	}
-	return w.engine.st.Seams().WithDeadline(ctx, w.began.Add(w.timeout), ErrTimeout)
+	return w.engine.st.Seams().WithDeadline(ctx, w.start().Add(w.timeout), ErrTimeout)
 }
 
 // finish hands the end of w to the object. A work that was cut off, by a shutdown

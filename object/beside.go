@@ -43,6 +43,8 @@ type Work struct {
 	name  string
 	fn    func(context.Context)
 	begun afterwards // its place among what waits for the turn's commit
+	// suspect is not nil if the work is held back at first; see StartSuspect.
+	suspect *suspect
 
 	mu    sync.Mutex
 	cause error          // why it was cancelled, or has ended; nil until then
@@ -50,9 +52,13 @@ type Work struct {
 }
 
 // Cancel ends the context of w, now or as soon as it begins, unless it has ended.
+// A work that is held back begins at once then.
 func (w *Work) Cancel(cause error) {
 	if j := w.end(cause); j != nil {
 		j.cancel(cause)
+	}
+	if w.suspect != nil {
+		w.suspect.release()
 	}
 }
 
@@ -87,7 +93,7 @@ func (a *activation) startWorks(works []runner) {
 	h.life.busy.Add(int64(len(works)))
 	h.durably.then(storage.Ticket(a.last.Load()), func(err error) {
 		if err == nil {
-			h.crew.add(works...)
+			h.crew.add(h.suspects.holdWorks(works)...)
 			return
 		}
 		for range works { // the commit that began them may be lost
@@ -107,6 +113,9 @@ func (a *activation) workOver() {
 func (w *Work) run() {
 	s, h := w.life, w.life.act.hosted.host
 	defer s.act.workOver()
+	if w.suspect != nil {
+		defer h.suspects.ended(w.suspect.subject)
+	}
 	defer func() {
 		if j := w.end(context.Canceled); j != nil {
 			j.end()

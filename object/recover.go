@@ -170,12 +170,13 @@ func (q *wakeQueue) next() (id storage.ID, ok bool) {
 // Recovery is one line of a host's recovery report.
 type Recovery struct {
 	ID      storage.ID    `json:"id"`
-	At      time.Time     `json:"at"`             // when it was found; set by Recovered
-	Task    string        `json:"task,omitempty"` // of the object, which is concerned; empty: the object itself
-	Cause   string        `json:"cause"`          // such as "process died"
-	Age     time.Duration `json:"age"`            // how long ago what was cut off had begun, in nanoseconds
-	Attempt int           `json:"attempt"`        // recoveries of it so far, this one included
-	Action  string        `json:"action"`         // what follows
+	At      time.Time     `json:"at"`                // when it was found; set by Recovered
+	Task    string        `json:"task,omitempty"`    // of the object, which is concerned; empty: the object itself
+	Cause   string        `json:"cause"`             // such as "process died"
+	Age     time.Duration `json:"age"`               // how long ago what was cut off had begun, in nanoseconds
+	Attempt int           `json:"attempt"`           // recoveries of it so far, this one included
+	Action  string        `json:"action"`            // what follows
+	GivenUp bool          `json:"givenUp,omitempty"` // it is not tried again; the line of the log that says so tells its error
 }
 
 // Recovered adds a line to the host's recovery report, once the turn commits.
@@ -189,7 +190,9 @@ func (s *State) Recovered(ctx context.Context, r Recovery) error {
 	t.then(func(storage.Ticket) {
 		h.metrics.recoveries.WithLabelValues(r.Cause).Inc()
 		h.report.add(r)
-		s.Log().Info("recovered", r.attributes()...)
+		if !r.GivenUp {
+			s.Log().Info("recovered", r.attributes()...)
+		}
 	})
 	return nil
 }

@@ -24,11 +24,12 @@ type suspects struct {
 	some atomic.Bool // a subject may be a suspect
 
 	// Set by Open, constant after it.
-	found   inquiry       // what follows from the end of the process before
-	gather  time.Time     // suspects come together until then
-	control time.Time     // a charged suspect is held back until then
-	window  time.Duration // a trial lasts no longer
-	fresh   []subject     // alarms that the last crash has made suspects
+	found   inquiry          // what follows from the end of the process before
+	gather  time.Time        // suspects come together until then
+	control time.Time        // a charged suspect is held back until then
+	window  time.Duration    // a trial lasts no longer
+	fresh   []subject        // alarms that the last crash has made suspects
+	tried   map[subject]bool // on trial when the process before died
 
 	mu     sync.Mutex
 	sets   map[subject]int      // of the suspects known at Open, until they are cleared
@@ -73,8 +74,12 @@ func (s *suspects) begin(h *Host, q inquiry) {
 	s.host, s.found = h, q.judge(crash)
 	life := max(opened.Sub(crash.OpenedAt), 0)
 	lasted := life
+	s.tried = make(map[subject]bool)
 	if q.phase == trying && len(s.found.plan) > 0 {
 		lasted = max(opened.Sub(q.began), 0)
+		for _, m := range q.plan[q.trial].members {
+			s.tried[m] = true
+		}
 	}
 	s.gather = opened.Add(holdBase)
 	s.control = opened.Add(min(max(2*life, holdBase), controlMax))
@@ -152,24 +157,26 @@ func (s *suspects) setOf(x subject, cuts int, epoch uint64) (set int, suspected 
 	return freshSet, s.found.suspected(cuts, epoch)
 }
 
-// hold holds x back until its trial. It reports false if the host shuts down.
+// hold holds x back until its trial. It reports false if there is no need, because
+// its subject is on trial now.
 func (s *suspects) hold(x *suspect) bool {
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return false
-	}
-	known := s.trying[x.subject] || s.held[x.subject] != nil
-	if !known {
+	before, trying, closed := s.held[x.subject], s.trying[x.subject], s.closed
+	if !closed && !trying {
 		s.held[x.subject] = x
 		s.late = append(s.late, x)
 		s.wake()
 	}
 	s.mu.Unlock()
-	if !known {
+	switch {
+	case closed:
+		x.drop()
+	case before != nil: // of an activation that has ended, or delivered twice
+		before.drop()
+	case !trying:
 		s.tell(x.subject, "held back", s.found.charges[x.subject])
 	}
-	return true
+	return closed || !trying
 }
 
 // remove takes x back, and reports whether it was held.

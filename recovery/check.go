@@ -10,8 +10,9 @@ type Limits struct {
 	// Delay is the time between the opening of the store and the recovery of what
 	// an earlier process has lost. Zero means 100 ms.
 	Delay time.Duration
-	// MaxAttempts is how many crashes in a row are recovered from. Zero means
-	// 3, a negative number none.
+	// MaxAttempts is how many losses without a success between are recovered from:
+	// crashes that are charged to the execution, or losses in a living process. Zero
+	// means 3, a negative number none, whatever the cause of the crash.
 	MaxAttempts int
 }
 
@@ -36,13 +37,14 @@ type Snapshot struct {
 	Began time.Time // when this open was
 
 	// Of an open execution.
-	Open       bool
-	OpenEpoch  uint64    // number of the open that began it
-	Since      time.Time // when it began
-	Until      time.Time // if not zero, it belongs to an outside holder till then, whatever the epoch
-	Alive      bool      // its work runs in this activation
-	Free       bool      // it was cut off by an orderly shutdown, which costs no attempt
-	Recoveries int       // crashes recovered from since the last success
+	Open      bool
+	OpenEpoch uint64    // number of the open that began it
+	Since     time.Time // when it began
+	Until     time.Time // if not zero, it belongs to an outside holder till then, whatever the epoch
+	Alive     bool      // its work runs in this activation
+	Free      bool      // it was cut off by an orderly shutdown, which costs no attempt
+	Charges   int       // crashes that are charged to it, the last one included
+	Losses    int       // since the last success: how often it was lost while its process lived
 
 	// Of a job without one.
 	Due      time.Time // earliest time at which its state has something to do; zero: idle by design
@@ -89,10 +91,22 @@ func Check(s Snapshot, l Limits) Action {
 	if cause == CauseNone {
 		return Action{Verb: Nothing}
 	}
-	if cause != CauseShutdown && s.Recoveries >= l.MaxAttempts {
+	if spent(s, l, cause) {
 		return Action{Verb: Fail, At: at, Cause: cause}
 	}
 	return Action{Verb: Rerun, At: at, Cause: cause}
+}
+
+// spent reports whether a loss is one too many. A crash that is not charged to the
+// execution may have its cause outside, and is recovered from without a bound.
+func spent(s Snapshot, l Limits, cause Cause) bool {
+	switch cause {
+	case CauseShutdown:
+		return false
+	case CauseCrash:
+		return l.MaxAttempts < 0 || s.Charges > l.MaxAttempts
+	}
+	return s.Losses >= l.MaxAttempts
 }
 
 // checkIdle arms a job that has something to do and nothing to wake it (R3).

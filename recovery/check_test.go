@@ -30,7 +30,7 @@ func TestCheck(t *testing.T) {
 			Action{Rerun, noon.Add(100 * time.Millisecond), CauseCrash}},
 		{"earlier process, though a clock says it is to come", Snapshot{Open: true, OpenEpoch: before, Since: noon.Add(time.Hour)},
 			Action{Rerun, noon.Add(100 * time.Millisecond), CauseCrash}},
-		{"earlier process that was shut down", Snapshot{Open: true, OpenEpoch: before, Free: true, Recoveries: 3},
+		{"earlier process that was shut down", Snapshot{Open: true, OpenEpoch: before, Free: true, Charges: 4, Losses: 3},
 			Action{Rerun, noon.Add(100 * time.Millisecond), CauseShutdown}},
 		{"earlier process, looked at long after the open", Snapshot{Open: true, OpenEpoch: before, Began: noon.Add(-time.Minute)},
 			Action{Rerun, noon, CauseCrash}},
@@ -45,10 +45,16 @@ func TestCheck(t *testing.T) {
 			Action{Rerun, noon.Add(time.Second), CauseLease}},
 		{"held outside, lease over", Snapshot{Open: true, OpenEpoch: now, Until: noon.Add(-time.Second)},
 			Action{Rerun, noon, CauseLease}},
-		{"two crashes", Snapshot{Open: true, OpenEpoch: before, Recoveries: 2},
+		{"crashes that may have their cause outside", Snapshot{Open: true, OpenEpoch: before, Losses: 3},
 			Action{Rerun, noon.Add(100 * time.Millisecond), CauseCrash}},
-		{"at the maximum", Snapshot{Open: true, OpenEpoch: before, Recoveries: 3},
+		{"three charges", Snapshot{Open: true, OpenEpoch: before, Charges: 3},
+			Action{Rerun, noon.Add(100 * time.Millisecond), CauseCrash}},
+		{"one charge more than the maximum", Snapshot{Open: true, OpenEpoch: before, Charges: 4},
 			Action{Fail, noon.Add(100 * time.Millisecond), CauseCrash}},
+		{"lost for the third time in a living process", Snapshot{Open: true, OpenEpoch: now, Since: noon.Add(-time.Minute), Losses: 2},
+			Action{Rerun, noon, CauseStale}},
+		{"lost once too often in a living process", Snapshot{Open: true, OpenEpoch: now, Since: noon.Add(-time.Minute), Losses: 3},
+			Action{Fail, noon, CauseStale}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -73,12 +79,13 @@ func TestCheckIsIdempotent(t *testing.T) {
 		}
 		s := Snapshot{
 			Now: noon, Epoch: 7,
-			Open:       rapid.Bool().Draw(t, "open"),
-			OpenEpoch:  rapid.Uint64Range(5, 7).Draw(t, "openEpoch"),
-			Since:      at("since"),
-			Alive:      rapid.Bool().Draw(t, "alive"),
-			Recoveries: rapid.IntRange(0, 5).Draw(t, "recoveries"),
-			HasAlarm:   rapid.Bool().Draw(t, "hasAlarm"),
+			Open:      rapid.Bool().Draw(t, "open"),
+			OpenEpoch: rapid.Uint64Range(5, 7).Draw(t, "openEpoch"),
+			Since:     at("since"),
+			Alive:     rapid.Bool().Draw(t, "alive"),
+			Charges:   rapid.IntRange(0, 5).Draw(t, "charges"),
+			Losses:    rapid.IntRange(0, 5).Draw(t, "losses"),
+			HasAlarm:  rapid.Bool().Draw(t, "hasAlarm"),
 		}
 		if rapid.Bool().Draw(t, "has something to do") {
 			s.Due = at("due")

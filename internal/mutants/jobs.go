@@ -107,16 +107,14 @@ var jobMutants = []mutant{
 	{
 		Number: 16, Name: "restarts-count-as-attempts", Promise: "J9", File: "jobs/run.go",
 		Edits: []edit{{
-			Old: `	if crash {
-		r.Recoveries++
-	}
+			Old: `	switch {
+	case l.free:
 `,
-			New: `	if crash {
-		r.Recoveries++
-	}
-	if mutant("restarts-count-as-attempts") {
+			New: `	if mutant("restarts-count-as-attempts") {
 		r.Failures++
 	}
+	switch {
+	case l.free:
 `,
 		}},
 		Package: "jobs/continuous", Test: "TestRetrySurvivesCrashes/map",

@@ -189,7 +189,7 @@ func TestCrashTerminate(t *testing.T) {
 			return nil
 		}
 		l.add("a")
-		s.Advance(seconds(6))
+		l.pass(seconds(6))
 		l.add("b")
 		l.move(func(ctx context.Context, c object.Caller, id string) error {
 			return l.job.Terminate(ctx, c, id, "done")
@@ -207,7 +207,7 @@ func TestCrashTerminate(t *testing.T) {
 		if ack := l.add("b"); ack.Events != 1 {
 			s.Errorf("J10: the first event of a new life: %+v", ack)
 		}
-		s.Advance(seconds(6))
+		l.pass(seconds(6))
 		if len(keys) < 2 {
 			s.Errorf("flushes of two lives had the keys %q", keys)
 		}
@@ -252,7 +252,7 @@ func TestCrashExhaustedFail(t *testing.T) {
 			return nil
 		}
 		l.add("a")
-		s.Advance(seconds(7))
+		l.pass(seconds(7))
 		if st := l.status(); st.Meta.Status != jobs.Failed || st.Flushing != 1 {
 			s.Errorf("J9: status %+v", st)
 		}
@@ -260,7 +260,7 @@ func TestCrashExhaustedFail(t *testing.T) {
 		broken = false
 		l.resumed++
 		l.move(l.job.Resume)
-		s.Advance(seconds(7))
+		l.pass(seconds(7))
 	})
 }
 
@@ -276,9 +276,9 @@ func TestCrashExhaustedDrop(t *testing.T) {
 			return nil
 		}
 		l.add("a")
-		s.Advance(seconds(7))
+		l.pass(seconds(7))
 		l.add("b")
-		s.Advance(seconds(7))
+		l.pass(seconds(7))
 		if st := l.status(); st.Meta.Status != jobs.Running || st.EventsDropped != 1 || st.EventsFlushed != 1 || st.Flushed != 2 {
 			s.Errorf("J9: status %+v", st)
 		}

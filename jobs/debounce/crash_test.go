@@ -222,7 +222,7 @@ func TestCrashDueWhileDown(t *testing.T) {
 		s.Advance(time.Hour)
 		s.Restart()
 		l.add("b")
-		s.Advance(seconds(1))
+		l.pass(seconds(1))
 		if f := l.flushes[1]; f == nil || f.Count != 1 {
 			s.Errorf("generation 1 is not flushed a second after the start: %+v", f)
 		}

@@ -132,6 +132,15 @@ func (l *ledger) note(f *flush) {
 	}
 }
 
+// pass lets d of time pass, and more after each crash beyond the first: a flush that
+// two crashes in a row have cut off is held back for a little (R4).
+func (l *ledger) pass(d time.Duration) {
+	l.s.Advance(d)
+	for n := 1; n < l.s.Crashes(); n++ {
+		l.s.Advance(seconds(4))
+	}
+}
+
 // add adds an event until it is acknowledged.
 func (l *ledger) add(id string) (ack debounce.Ack) {
 	l.s.OK(l.s.Retry(func() (err error) {

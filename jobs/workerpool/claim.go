@@ -98,7 +98,7 @@ func (p *partition) ack(ctx context.Context, l Lease, output []byte) (struct{}, 
 		if err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, p.engine.Finish(ctx, l.Token, p.result(r, x.Run.Attempt, output), nil)
+		return struct{}{}, p.engine.Finish(ctx, l.Token, p.result(r, x.Run.Failed()+1, output), nil)
 	})
 }
 

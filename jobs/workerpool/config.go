@@ -40,9 +40,11 @@ type Config[In, Out any] struct {
 
 	// Timeout ends the context of one attempt. Zero means no limit.
 	Timeout time.Duration
-	// Retry says when and how often a failed task is tried again. Lost attempts
-	// count. A task whose input cannot be decoded is dead at once, with that error.
-	// Default: 3 attempts, after 1 s and 2 s.
+	// Retry says when and how often a failed task is tried again. A lease that an
+	// outside worker let end is a failure; a crash of this process is none, but a
+	// task that kills its process becomes a dead letter after a few crashes that
+	// are charged to it alone. A task whose input cannot be decoded is dead at once,
+	// with that error. Default: 3 attempts, after 1 s and 2 s.
 	Retry jobs.Retry
 	// Lease is how long a running task may be without a sign of life before it
 	// counts as failed; for work in this process the pool gives the sign.
@@ -61,8 +63,9 @@ type Config[In, Out any] struct {
 	Events bool
 
 	// OnDead is called for each task that becomes a dead letter, also for one whose
-	// input cannot be decoded (DeadLetter.DecodeError), beside the turns; at least once, unless ten calls in a row end with an error or a
-	// crash. A repeat, after an error or a crash, has the same ID.
+	// input cannot be decoded (DeadLetter.DecodeError), beside the turns; at least
+	// once, unless ten calls in a row fail, or the call kills its process. A repeat,
+	// after an error or a crash, has the same ID.
 	OnDead func(ctx context.Context, d DeadLetter[In]) error
 	// OnEmpty is called, beside the turns, when the last task of a partition has
 	// ended; at least once, with the same rule as OnDead. New tasks may have come

@@ -53,7 +53,7 @@ func timeOf(ns int64) time.Time {
 func taskOf[In any](p *partition, r *row, x *jobs.Execution) (*Task[In], error) {
 	t := &Task[In]{
 		ID: p.id(r.num), Key: r.key, Queue: r.queue, Priority: r.priority,
-		Attempt: x.Run.Attempt, OutsideKey: x.Key, Enqueued: timeOf(r.enqueued), st: p.st,
+		Attempt: x.Run.Failed() + 1, OutsideKey: x.Key, Enqueued: timeOf(r.enqueued), st: p.st,
 	}
 	return t, p.decode("input", r.num, r.input, &t.In)
 }
@@ -65,7 +65,7 @@ func infoOf[Out any](p *partition, r *row, err error) (Info[Out], error) {
 	f := Info[Out]{
 		ID: p.id(r.num), State: r.state, Key: r.key, Queue: r.queue, Priority: r.priority,
 		Enqueued: timeOf(r.enqueued), Ended: timeOf(r.ended), NotBefore: timeOf(r.notBefore),
-		Attempt: max(r.attempts, r.rare.Run.Attempt), Failures: r.rare.Failures, Cancelling: r.rare.Cancelling,
+		Attempt: max(r.attempts, r.begun()), Failures: r.rare.Failures, Cancelling: r.rare.Cancelling,
 	}
 	if r.state != Done {
 		return f, nil

@@ -364,7 +364,7 @@ func TestCrashDrain(t *testing.T) {
 }
 
 // Proves W5. Case 19. A task that takes its process with it each time ends as a
-// dead letter, after as many attempts as any other.
+// dead letter: two crashes make it a suspect, and four are charged to it.
 func TestCrashByTheTask(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		p := newPool(s, config{
@@ -376,17 +376,19 @@ func TestCrashByTheTask(t *testing.T) {
 		})
 		s.Host(p)
 		id := enqueue(s, p, "poison")
-		for range 5 {
-			s.Advance(5 * time.Second)
+		for n := range 6 {
+			for attempts(s, "poison") == n {
+				s.Advance(time.Second)
+			}
 			s.Crash(harness.Kill)
 			s.Restart()
 		}
 		s.Advance(10 * time.Second)
 		info := status(s, p, id)
-		if info.State != workerpool.Dead || len(info.Failures) != 3 || attempts(s, "poison") != 3 {
+		if info.State != workerpool.Dead || len(info.Failures) != 1 || info.Failures[0].Attempt != 1 || attempts(s, "poison") != 6 {
 			s.Errorf("the task is %+v after %d attempts", info, attempts(s, "poison"))
 		}
-		if st := stats(s, p); st.Executions != 3 || st.Lost != 3 || st.Dead != 1 {
+		if st := stats(s, p); st.Executions != 6 || st.Lost != 6 || st.Dead != 1 {
 			s.Errorf("W1: %+v", st)
 		}
 	})

@@ -137,7 +137,7 @@ func (p *partition) replay(ctx context.Context, part lettersPart) (lettersTaken,
 		p.order++
 		r.state, r.ended, r.notBefore, r.order = Pending, 0, 0, p.order
 		r.rare.Reason = jobs.NotGivenUp
-		r.rare.Run = jobs.Run{Number: 1, Attempt: attempts, Scheduled: p.st.Now()}
+		r.rare.Run = jobs.Run{Number: 1, Attempt: attempts, Earlier: r.rare.Run.Failed(), Scheduled: p.st.Now()}
 		p.pending++
 		if err := p.holdAgain(ctx, r); err != nil {
 			return err

@@ -71,7 +71,7 @@ func (p *partition) note(r *row, out jobs.Outcome) {
 		return
 	}
 	r.rare.Stack = out.Stack()
-	fs := append(r.rare.Failures[:len(r.rare.Failures):len(r.rare.Failures)], Failure{out.Run.Attempt, p.st.Now(), jobs.Shorten(out.Err.Error())})
+	fs := append(r.rare.Failures[:len(r.rare.Failures):len(r.rare.Failures)], Failure{max(out.Run.Failed(), 1), p.st.Now(), jobs.Shorten(out.Err.Error())})
 	if len(fs) > maxFailures {
 		fs = append(fs[:maxFailures/2:maxFailures/2], fs[maxFailures/2+1:]...)
 	}

@@ -179,6 +179,14 @@ func (r *row) run() jobs.Run {
 	return run
 }
 
+// begun is how many attempts of a task that is not done have begun.
+func (r *row) begun() int {
+	if r.state == Running {
+		return r.rare.Run.Failed() + 1
+	}
+	return r.rare.Run.Failed()
+}
+
 // workOf is the execution of a task in this process. Its output is encoded in it,
 // so that one that cannot be stored fails the task and not the partition.
 func (p *partition) workOf(r *row) jobs.Work {
@@ -187,7 +195,7 @@ func (p *partition) workOf(r *row) jobs.Work {
 		if err != nil {
 			return jobs.Result{}, err
 		}
-		return p.result(r, x.Run.Attempt, output), nil
+		return p.result(r, x.Run.Failed()+1, output), nil
 	}
 }
 

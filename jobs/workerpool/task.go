@@ -111,7 +111,7 @@ type Task[In any] struct {
 	Key      string `json:"key,omitempty"` // as given to Enqueue
 	Queue    string `json:"queue,omitempty"`
 	Priority int    `json:"priority,omitempty"`
-	Attempt  int    `json:"attempt"` // 1 for the first; crashes count, snoozes do not
+	Attempt  int    `json:"attempt"` // 1 more than how often it has failed; a crash is no attempt
 	// OutsideKey is the same in every attempt of the task and in no other task of
 	// the store: an idempotency key for effects outside of it.
 	OutsideKey string    `json:"outsideKey"`
@@ -142,7 +142,7 @@ type Info[Out any] struct {
 	Enqueued time.Time `json:"enqueued"`
 	// NotBefore is when the task may run, or be tried again; zero: any time.
 	NotBefore time.Time `json:"notBefore,omitzero"`
-	// Attempt counts the attempts that have begun.
+	// Attempt counts the attempts that have begun. A crash begins none.
 	Attempt  int       `json:"attempt,omitempty"`
 	Failures []Failure `json:"failures,omitempty"` // the first and the last 50 if there are more than 100
 	// Cancelling says that the task runs and was asked to end.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The context of a section ends with the section, at its limit or with its
-// parent's, whether or not anything had asked for Done before.
+// Proves O4: the context of a section with a limit ends with the section, at its
+// limit or with its parent's, whether or not anything had asked for Done before.
 func TestLimitedContext(t *testing.T) {
 	far := time.Now().Add(time.Hour)
 	for _, asked := range []bool{false, true} {
@@ -39,7 +39,11 @@ func TestLimitedContext(t *testing.T) {
 			if err := l.Err(); !errors.Is(err, context.Canceled) || !errors.Is(context.Cause(l), c.cause) {
 				t.Errorf("%s, asked %t: %v, cause %v, want %v", c.name, asked, err, context.Cause(l), c.cause)
 			}
-			<-l.Done()
+			select {
+			case <-l.Done():
+			default:
+				t.Errorf("%s, asked %t: Done is open", c.name, asked)
+			}
 			if child.Err() != nil {
 				t.Errorf("%s: a context without cancel has ended", c.name)
 			}

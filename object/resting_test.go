@@ -22,18 +22,18 @@ func (c ringing) AfterFunc(d time.Duration, f func()) seam.Timer {
 }
 
 const (
-	year  = 365 * 24 * time.Hour
-	month = year / 12
+	year = 365 * 24 * time.Hour
+	week = year / 52
 )
 
-// While nothing can leave memory no timer rings: a month costs a handful of them,
+// While nothing can leave memory no timer rings: a week costs a handful of them,
 // whether its one object sleeps on disk until its alarm, sleeps in a work, in a turn
 // that is lent out or in a turn that is not, or may stay in memory for a year.
 //
 // Case ST12. Proves O10.
 func TestASleepingObjectCostsNoTimers(t *testing.T) {
 	asleep := func(ctx context.Context) error {
-		timer := time.NewTimer(month)
+		timer := time.NewTimer(week)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -42,7 +42,7 @@ func TestASleepingObjectCostsNoTimers(t *testing.T) {
 		return nil
 	}
 	for what, sleep := range map[string]action{
-		"alarm": setAlarm(month),
+		"alarm": setAlarm(week),
 		"work": func(th *thing, ctx context.Context) (any, error) {
 			return nil, th.st.Go(ctx, "sleep", func(ctx context.Context) { _ = asleep(ctx) })
 		},
@@ -60,13 +60,13 @@ func TestASleepingObjectCostsNoTimers(t *testing.T) {
 				defer f.close()
 				done := make(chan struct{})
 				go func() { defer close(done); f.must("a", sleep) }()
-				pass(month - time.Second)
+				pass(week - time.Second)
 				most := int64(10)
 				if what == "alarm" { // the clock is looked at once a minute while an alarm is set (A9)
-					most += int64(month / time.Minute)
+					most += int64(week / time.Minute)
 				}
 				if n := rang.Load(); n > most {
-					t.Errorf("%d timers rang in a month", n)
+					t.Errorf("%d timers rang in a week", n)
 				}
 				pass(2 * time.Second)
 				<-done

@@ -182,6 +182,11 @@ var remembered sync.Map // of memory
 		a.mu.Unlock()
 		return
 `,
+		}, {
+			Old: `	return a.running || a.head != nil || a.holds.Load() > 0
+`,
+			New: `	return a.running || a.head != nil || a.holds.Load() > 0 && !mutant("evicted-while-lent-out")
+`,
 		}},
 		Package: "object", Test: "TestReleaseLendsTheTurn",
 	},

@@ -51,5 +51,5 @@ func TestCrashInRepair(t *testing.T) {
 			}
 			return nil
 		})
-	}, harness.NoLostAck, harness.OneAlarm)
+	}, harness.NoLostAck, harness.OneAlarm, harness.Budget(1500)) // it has more points than other stories
 }

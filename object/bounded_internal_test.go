@@ -19,7 +19,7 @@ func (still) Now() time.Time { return time.Unix(1000, 0) }
 //
 // Case ST10. Proves O4.
 func TestFailingConstructorsAreForgottenInOrder(t *testing.T) {
-	c := &hosted{host: &Host{seams: seam.Seams{Clock: still{}}}}
+	c := &hosted{class: &class{name: "c"}, host: &Host{seams: seam.Seams{Clock: still{}}}}
 	f, cause := &failing{}, errors.New("bad day")
 	knows := func(i int) bool { return errors.Is(f.check(c, fmt.Sprint(i)), cause) }
 	for i := range failingMax {

@@ -15,8 +15,8 @@ import (
 // that no graph of calls shows.
 //
 // A turn reads no clock for it. The watch looks at the objects in memory from time to
-// time, and takes a turn that it finds twice to have run since. While no turn runs it
-// rests, and the turn that begins next wakes it.
+// time, and takes a turn that it finds twice to have run since. While no turn runs, or
+// all that run have been told of, it rests, and the turn that begins next wakes it.
 type holdWatch struct {
 	host  *Host
 	every time.Duration // between two looks
@@ -55,7 +55,10 @@ func (w *holdWatch) wake(a *activation) {
 		return
 	}
 	w.mu.Lock()
-	w.seen = map[*activation]heldTurn{a: {turn: a.turns, since: w.host.seams.Steady()}}
+	if w.seen == nil {
+		w.seen = make(map[*activation]heldTurn)
+	}
+	w.seen[a] = heldTurn{turn: a.turns, since: w.host.seams.Steady()}
 	w.mu.Unlock()
 	w.host.seams.Clock.AfterFunc(w.every, w.look)
 }
@@ -74,9 +77,9 @@ func (w *holdWatch) look() {
 	w.seen = seen
 	w.mu.Unlock()
 	w.tell(stuck, seen, now)
-	if len(seen) == 0 {
+	if allTold(seen) {
 		w.awake.Store(false)
-		if seen, _ = w.scan(nil, now); len(seen) == 0 { // a turn that found the watch awake has not begun meanwhile
+		if seen, _ = w.scan(seen, now); allTold(seen) { // a turn that found the watch awake has not begun meanwhile
 			return
 		}
 		if !w.awake.CompareAndSwap(false, true) {
@@ -84,6 +87,16 @@ func (w *holdWatch) look() {
 		}
 	}
 	w.host.seams.Clock.AfterFunc(w.every, w.look)
+}
+
+// allTold reports whether no turn that was seen has yet to be told of.
+func allTold(seen map[*activation]heldTurn) bool {
+	for _, held := range seen {
+		if !held.told {
+			return false
+		}
+	}
+	return true
 }
 
 // scan finds the turns that hold their objects now, and which of them have to be told

@@ -126,10 +126,10 @@ var scheduleMutants = []mutant{
 		Edits: []edit{{
 			Old: `			m.Run, m.Failures = Run{}, 0
 `,
-			New: `			old := m.Run.Recoveries
+			New: `			old := m.Run
 			m.Run, m.Failures = Run{}, 0
 			if mutant("resume-keeps-old-recoveries") {
-				m.Run.Recoveries = old
+				m.Run.Recoveries, m.Run.Cuts, m.Run.CutEpoch = old.Recoveries, old.Cuts, old.CutEpoch
 			}
 `,
 		}},

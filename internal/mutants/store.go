@@ -110,8 +110,8 @@ var storeMutants = []mutant{
 	{
 		Name: "list-ends-early-without-an-error", Promise: "S4", File: "object/list.go",
 		Edits: []edit{{
-			Old: `	case l.turn.ended:`,
-			New: `	case l.turn.ended && !mutant("list-ends-early-without-an-error"):`,
+			Old: `	case l.turn.phase.Load() == phaseOver:`,
+			New: `	case l.turn.phase.Load() == phaseOver && !mutant("list-ends-early-without-an-error"):`,
 		}},
 		Package: "object", Test: "TestListOutlivesItsTurn",
 	},

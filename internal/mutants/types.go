@@ -92,7 +92,10 @@ var typeMutants = []mutant{
 `,
 			New: `	r.notBefore = alarm.Nanos(run.RetryAt)
 	if mutant("retry-goes-behind-its-key") {
-		if err := p.unchain(ctx, r); err != nil {
+		if err := p.st.Storage().Remove(ctx, chainKey(r.key, r.order)); err != nil {
+			return err
+		}
+		if err := p.enterFirst(ctx, r.key); err != nil {
 			return err
 		}
 		p.order++

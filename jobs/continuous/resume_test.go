@@ -136,8 +136,8 @@ func TestResumeForgetsRecoveries(t *testing.T) {
 		})
 		s.Host(j)
 		start(s, j, "a")
-		dies := func() continuous.Status {
-			s.Advance(time.Second)
+		diesAfter := func(life time.Duration) continuous.Status {
+			s.Advance(life)
 			s.Crash(harness.Kill)
 			s.Restart()
 			s.Advance(time.Second)
@@ -145,9 +145,13 @@ func TestResumeForgetsRecoveries(t *testing.T) {
 			return st
 		}
 		for range 2 {
-			st := dies()
-			s.Always("recovered once", st.Meta.Status == jobs.Executing && st.Meta.RecoveryAttempts == 1, st.Meta)
-			st = dies()
+			// Two crashes make a suspect. It runs alone after 3 s, and then from twice to
+			// four times the life before.
+			for _, life := range []time.Duration{time.Second, time.Second, 10 * time.Second} {
+				st := diesAfter(life)
+				s.Always("it is recovered", st.Meta.Status == jobs.Executing, st.Meta)
+			}
+			st := diesAfter(35 * time.Second)
 			s.Always("then failed", st.Meta.Status == jobs.Failed, st.Meta)
 			s.OK(j.Resume(s.Context(), s, "a"))
 			s.OK(j.Trigger(s.Context(), s, "a"))

@@ -4,8 +4,8 @@ import (
 	"archive/zip"
 	"flag"
 	"fmt"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -162,7 +162,11 @@ func compareWithClock(t *testing.T, name string, year, years int) {
 // zonesOfGo are the names of all zones that Go brings along, one of those that are the
 // same.
 func zonesOfGo(t *testing.T) (names []string) {
-	r, err := zip.OpenReader(filepath.Join(runtime.GOROOT(), "lib", "time", "zoneinfo.zip"))
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := zip.OpenReader(filepath.Join(strings.TrimSpace(string(goroot)), "lib", "time", "zoneinfo.zip"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,9 +130,6 @@ func merge(groups []group) []group {
 	return merged
 }
 
-// active reports whether any suspect is known or may come.
-func (q *inquiry) active() bool { return q.phase != noSuspects }
-
 // suspected reports whether the crash of opening epoch, which cut a subject off as
 // the last of cuts in a row, makes it a suspect.
 func (q *inquiry) suspected(cuts int, epoch uint64) bool {

@@ -54,13 +54,13 @@ func (s *State) err() error {
 	return nil
 }
 
-var evicted = fmt.Errorf("%w: %w", ErrReset, errEvicted)
+var errResetByEviction = fmt.Errorf("%w: %w", ErrReset, errEvicted)
 
 // endedBy is the error of what outlives its activation. That of an eviction is made
 // once, because evictions are frequent and their error is seldom read.
 func endedBy(id storage.ID, cause error) error {
 	if cause == errEvicted {
-		return evicted
+		return errResetByEviction
 	}
 	return because(id, ErrReset, cause)
 }

@@ -147,12 +147,13 @@ func TestResumeForgetsRecoveries(t *testing.T) {
 		for range 2 {
 			// Two crashes make a suspect. It runs alone after 3 s, and then from twice to
 			// four times the life before.
-			for _, life := range []time.Duration{time.Second, time.Second, 10 * time.Second} {
+			for i, life := range []time.Duration{time.Second, time.Second, 10 * time.Second} {
 				st := diesAfter(life)
-				s.Always("it is recovered", st.Meta.Status == jobs.Executing, st.Meta)
+				s.Always("it is recovered", st.Meta.Status == jobs.Executing && st.Meta.RecoveryAttempts == i+1, st.Meta)
 			}
 			st := diesAfter(35 * time.Second)
 			s.Always("then failed", st.Meta.Status == jobs.Failed, st.Meta)
+			s.Advance(time.Hour) // the search for what kills the process is over
 			s.OK(j.Resume(s.Context(), s, "a"))
 			s.OK(j.Trigger(s.Context(), s, "a"))
 		}

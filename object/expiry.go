@@ -35,7 +35,7 @@ func (x *expiry) start(h *Host) error {
 	x.next = make([]int64, h.store.Shards())
 	for shard := range x.next {
 		var b storage.Batch
-		_, next, ok, err := h.store.Expired(&b, shard, 0, 1)
+		_, next, ok, err := h.store.Expired(&b, shard, 0, 1, nil)
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,8 @@ func (x *expiry) sweepShard(shard int, now int64) bool {
 	x.mu.Lock()
 	x.next[shard] = 0 // what is noted from here on is kept
 	x.mu.Unlock()
-	_, next, ok, err := h.store.Expire(shard, now, expiryBatch)
+	lapses := storage.Lapses{Again: now + int64(lapseRetry)}
+	_, next, ok, err := h.store.Expire(shard, now, expiryBatch, &lapses)
 	if err != nil {
 		_ = h.storageError(storage.ID{}, err)
 		x.mu.Lock()
@@ -133,6 +134,9 @@ func (x *expiry) sweepShard(shard int, now int64) bool {
 			x.next[shard] = next
 		}
 		x.mu.Unlock()
+	}
+	if !x.endLapses(lapses.All) {
+		x.note(shard, lapses.Again)
 	}
 	return true
 }

@@ -53,7 +53,7 @@ func (a *activation) once(t *turn, r *Request) error {
 		return fmt.Errorf("%s: encode the answer of %s: %w", a.id, op.methodName(), err)
 	}
 	if len(answer) > h.options.MaxValueBytes { // a smaller one is kept beside all that the turn wrote
-		if err := t.life.storage.check(t, markBytes(key, answer), "", nil); err != nil {
+		if err := t.life.storage.check(t, markBytes(a.id, key, answer), "", nil); err != nil {
 			return err
 		}
 	}
@@ -61,10 +61,11 @@ func (a *activation) once(t *turn, r *Request) error {
 }
 
 // markBytes is the most that a mark adds to a batch, without recordBytes: the mark
-// itself, the removal of the one before, and the entry in the expiry index.
-func markBytes(key string, value []byte) int {
+// itself, the removal of the one before, and the entry in the expiry index, which has
+// the object's class and name.
+func markBytes(id storage.ID, key string, value []byte) int {
 	const more = 2*recordBytes + 3*16
-	return 2*len(key) + len(value) + more
+	return 2*len(key) + len(value) + len(id.Class) + 1 + len(id.Name) + more
 }
 
 // waitForFirst lends the turn out until the call that runs under the same key has
@@ -141,7 +142,7 @@ func (s *State) mark(ctx context.Context, key string, value []byte, ttl time.Dur
 	if err != nil {
 		return err
 	}
-	if err := s.storage.check(t, markBytes(userMark+key, value), userMark+key, value); err != nil {
+	if err := s.storage.check(t, markBytes(t.act.id, userMark+key, value), userMark+key, value); err != nil {
 		return err
 	}
 	if isNew {

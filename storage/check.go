@@ -121,8 +121,11 @@ func (c *checker) open(key, _ []byte) error {
 	return nil
 }
 
-func (c *checker) expiry(key, _ []byte) error {
+func (c *checker) expiry(key, value []byte) error {
 	_, _, err := splitExpiry(c.shard, key)
+	if err == nil && len(value) > 0 {
+		_, err = decodeHeaderKey(value)
+	}
 	return err
 }
 

@@ -6,14 +6,20 @@ import (
 )
 
 // The expiry index tells when events and buckets of marks are removed. An entry
-// holds the time and how the keys begin that go then.
+// holds the time and how the keys begin that go then; that of a bucket also has the
+// object's class and name, because an object may end with its last bucket.
 
 // indexExpiry stores an entry: at the given time each key that begins with key
-// goes.
-func (b *Batch) indexExpiry(at int64, key []byte) {
+// goes. The zero id means that there is no object to look at then.
+func (b *Batch) indexExpiry(at int64, key []byte, id ID) {
 	b.open(recordSet, expiryPrefixLen+len(key)-2)
 	b.data = expiryKey(b.data, int(binary.BigEndian.Uint16(key)), at, key[2:])
-	b.data = append(b.data, 0) // no value
+	if id.Class == "" {
+		b.data = append(b.data, 0) // no value
+	} else {
+		b.data = binary.AppendUvarint(b.data, uint64(len(id.Class)+1+len(id.Name)))
+		b.data = append(append(append(b.data, id.Class...), 0), id.Name...)
+	}
 	b.expires = earlier(b.expires, at)
 }
 
@@ -38,13 +44,13 @@ func (b *Batch) Expires() int64 { return b.expires }
 // Expire removes rows of a shard that expire at or before now, up to about limit,
 // as one commit that nobody waits for. It returns what Expired does. A mark that
 // is set meanwhile is kept.
-func (s *Store) Expire(shard int, now int64, limit int) (done int, next int64, ok bool, err error) {
+func (s *Store) Expire(shard int, now int64, limit int, lapses *Lapses) (done int, next int64, ok bool, err error) {
 	var b Batch
 	s.seams.At("commit/before", "")
 	// No mark is set between the look at its bucket and the removal of that.
 	s.marking.Lock()
 	s.removed = max(s.removed, now)
-	done, next, ok, err = s.Expired(&b, shard, now, limit)
+	done, next, ok, err = s.Expired(&b, shard, now, limit, lapses)
 	if err == nil && done > 0 {
 		if err = s.space.admit(b.Len(), s.seams.Steady()); err == nil {
 			err = s.applyNow(b.Repr())
@@ -65,9 +71,10 @@ func (s *Store) Expire(shard int, now int64, limit int) (done int, next int64, o
 // until they are limit or more; buckets are removed as a whole. It returns how many
 // records that took, and when the next rows expire if it stopped before them or
 // none is due; ok is false if there are none. Between Expired and the commit of b no
-// mark of the shard may be set; see Expire.
-func (s *Store) Expired(b *Batch, shard int, now int64, limit int) (done int, next int64, ok bool, err error) {
-	err = s.scan(shard, kindExpiry, nil, func(key, _ []byte) error {
+// mark of the shard may be set; see Expire. Entries of buckets whose object is to be
+// looked at move to the time that lapses says, and are added to it; with nil they go.
+func (s *Store) Expired(b *Batch, shard int, now int64, limit int, lapses *Lapses) (done int, next int64, ok bool, err error) {
+	err = s.scan(shard, kindExpiry, nil, func(key, value []byte) error {
 		at, begins, err := splitExpiry(shard, key)
 		if err != nil {
 			return s.fail(err)
@@ -80,6 +87,11 @@ func (s *Store) Expired(b *Batch, shard int, now int64, limit int) (done int, ne
 		if begins[2] != kindRow {
 			b.Delete(begins) // an event, whose key begins no other
 			return nil
+		}
+		if lapses != nil && len(value) > 0 {
+			if err := lapses.add(b, shard, begins, value); err != nil {
+				return s.fail(err)
+			}
 		}
 		return s.clear(b, nil, begins, after(begins))
 	})

@@ -41,7 +41,7 @@ func (x *expiring) set(rt *rapid.T, seq uint64) {
 func (x *expiring) expire(rt *rapid.T) {
 	limit := rapid.IntRange(1, 5).Draw(rt, "limit")
 	for {
-		done, next, ok, err := x.store.Expire(x.object.Shard, x.now, limit)
+		done, next, ok, err := x.store.Expire(x.object.Shard, x.now, limit, nil)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestExpire(t *testing.T) {
 		x.now = 1 << 60
 		x.expire(rt)
 		x.check(rt)
-		if done, _, ok, err := s.Expire(x.object.Shard, x.now, 1); done != 0 || ok || err != nil {
+		if done, _, ok, err := s.Expire(x.object.Shard, x.now, 1, nil); done != 0 || ok || err != nil {
 			rt.Fatalf("entries are left in the end: %d, %v, %v", done, ok, err)
 		}
 		if has, err := s.HasRows(nil, x.object); has || err != nil {
@@ -141,7 +141,7 @@ func TestExpireBucketsOfAnySize(t *testing.T) {
 			}
 			b.SetData(o, "k", nil)
 		})
-		done, next, ok, err := s.Expire(o.Shard, 20, 10)
+		done, next, ok, err := s.Expire(o.Shard, 20, 10, nil)
 		if done < 2 || done > fewKeys+1 || next != 21 || !ok || err != nil {
 			t.Errorf("%d marks: %d records, next at %d, %v, %v", marks, done, next, ok, err)
 		}
@@ -151,7 +151,7 @@ func TestExpireBucketsOfAnySize(t *testing.T) {
 		if _, ok, err := s.Data(nil, o, "k"); !ok || err != nil {
 			t.Errorf("%d marks: a key is gone, %v", marks, err)
 		}
-		if _, _, _, err := s.Expire(o.Shard, 21, 10); err != nil {
+		if _, _, _, err := s.Expire(o.Shard, 21, 10, nil); err != nil {
 			t.Error(err)
 		}
 		if err := s.Check(); err != nil {
@@ -187,7 +187,7 @@ func TestExpireBesideMarksThatAreSet(t *testing.T) {
 		})
 		set(func(b *Batch) { b.SetMark(o, at, "late", at, nil) })        // its entry is there, or was
 		set(func(b *Batch) { b.SetMark(o, at-10, "later", at-10, nil) }) // its entry was there
-		if _, _, _, err := s.Expire(o.Shard, at, 10); err != nil {
+		if _, _, _, err := s.Expire(o.Shard, at, 10, nil); err != nil {
 			t.Fatal(err)
 		}
 		setters.Wait()
@@ -201,7 +201,7 @@ func TestExpireBesideMarksThatAreSet(t *testing.T) {
 	}
 	for more := true; more; {
 		var err error
-		if _, _, more, err = s.Expire(o.Shard, 1<<40, 1000); err != nil {
+		if _, _, more, err = s.Expire(o.Shard, 1<<40, 1000, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -214,7 +214,7 @@ func TestExpireBesideMarksThatAreSet(t *testing.T) {
 func TestLateMarkTellsWhenItGoes(t *testing.T) {
 	s := memStore(t)
 	o := newObject(t, s, "c", "n")
-	if _, _, _, err := s.Expire(o.Shard, 100, 10); err != nil {
+	if _, _, _, err := s.Expire(o.Shard, 100, 10, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, removal := range []int64{100, 50} {

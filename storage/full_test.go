@@ -144,11 +144,11 @@ func TestExpireLooksAtSpaceByTime(t *testing.T) {
 	commit(t, s, func(b *Batch) { b.AddEvent(0, ID{"c", "n"}, 1, 5, nil) })
 	disk.freeBytes.Store(0)
 	clock.now = clock.now.Add(checkEvery)
-	if _, _, _, err := s.Expire(0, 10, 100); !errors.Is(err, ErrNoSpace) {
+	if _, _, _, err := s.Expire(0, 10, 100, nil); !errors.Is(err, ErrNoSpace) {
 		t.Errorf("Expire: %v", err)
 	}
 	disk.freeBytes.Store(100 << 20)
-	if done, _, _, err := s.Expire(0, 10, 100); done != 2 || err != nil {
+	if done, _, _, err := s.Expire(0, 10, 100, nil); done != 2 || err != nil {
 		t.Errorf("Expire removed %d, %v", done, err)
 	}
 }

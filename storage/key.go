@@ -65,7 +65,7 @@ const (
 	kindRow    = 0x02 // number, sub-kind, …              → rows of one life of an object
 	kindIndex  = 0x03 // due, number                      → generation, class, name
 	kindOpen   = 0x04 // number                           → open-execution mark
-	kindExpiry = 0x05 // time, how the expiring keys begin → nothing
+	kindExpiry = 0x05 // time, how the expiring keys begin → nothing, or class 0x00 name
 	kindEvent  = 0x06 // class 0x00 name length, name, seq → event
 	kindDead   = 0x07 // class 0x00 name length, name, generation → dead letter
 	kindEnd    = 0x08

@@ -69,7 +69,7 @@ func (b *Batch) openMark(kind byte, o Object, removal int64, key string) {
 // IndexMarks stores the bucket's entry in the expiry index, which may be there.
 func (b *Batch) IndexMarks(o Object, removal int64) {
 	var room [bucketKeyLen]byte
-	b.indexExpiry(removal, bucketKey(room[:0], o, removal))
+	b.indexExpiry(removal, bucketKey(room[:0], o, removal), o.ID)
 }
 
 // indexAgain stores the entries of the buckets that the batch sets marks of and
@@ -79,7 +79,7 @@ func (b *Batch) indexAgain(removed int64) {
 		kind, key, _, _, next := parseRecord(b.data, off)
 		if kind == recordSet && len(key) >= bucketKeyLen && key[2] == kindRow && key[rowPrefixLen-1] == subMark {
 			if at := int64(binary.BigEndian.Uint64(key[rowPrefixLen:])); at <= removed {
-				b.indexExpiry(at, slices.Clone(key[:bucketKeyLen]))
+				b.indexExpiry(at, slices.Clone(key[:bucketKeyLen]), b.id)
 			}
 		}
 		off = next

@@ -10,7 +10,7 @@ func (b *Batch) AddEvent(shard int, id ID, seq uint64, expires int64, value []by
 	k := namedKey(make([]byte, 0, keyRoom), shard, kindEvent, id, seq)
 	b.record(recordSet, k)
 	b.expiring(expires, value)
-	b.indexExpiry(expires, k)
+	b.indexExpiry(expires, k, ID{})
 }
 
 // Events calls f with each event of id whose sequence number is greater than

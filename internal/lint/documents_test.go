@@ -44,7 +44,7 @@ var crashRows = map[string]int{
 	"PL": 14,
 	"SC": 7,
 	"JB": 10,
-	"ST": 17,
+	"ST": 18,
 	"HN": 5,
 }
 

@@ -269,4 +269,34 @@ var storeMutants = []mutant{
 		}},
 		Package: "object", Test: "TestExpiryGoesInBatches",
 	},
+	{
+		Name: "object-outlives-its-expired-marks", Promise: "O1", File: "object/expiry.go",
+		Edits: []edit{{
+			Old: `	if !x.endLapses(lapses.All) {`,
+			New: `	if !mutant("object-outlives-its-expired-marks") && !x.endLapses(lapses.All) {`,
+		}},
+		Package: "object", Test: "TestObjectGoesWhenItsLastMarkExpires",
+	},
+	{
+		Name: "crash-forgets-a-lapse", Promise: "O1", File: "storage/lapse.go",
+		Edits: []edit{{
+			Old: `	b.indexExpiry(l.Again, begins, id)
+`,
+			New: `	if !mutant("crash-forgets-a-lapse") {
+		b.indexExpiry(l.Again, begins, id)
+	}
+`,
+		}},
+		Package: "storage", Test: "TestLapseStaysUntilItEnds",
+	},
+	{
+		Name: "lapse-skips-a-live-object", Promise: "O1", File: "object/lapse.go",
+		Edits: []edit{{
+			Old: `	case c == nil: // no turn of it can run`,
+			New: `	case mutant("lapse-skips-a-live-object") && live != nil:
+		return true, nil
+	case c == nil: // no turn of it can run`,
+		}},
+		Package: "object", Test: "TestObjectWhoseMarksExpireInATurn",
+	},
 }

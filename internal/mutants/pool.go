@@ -183,4 +183,39 @@ var poolMutants = []mutant{
 		}},
 		Package: "jobs/workerpool", Test: "TestExecutionsByClass",
 	},
+	{
+		Name: "tasks-shown-when-constructed-alone", Promise: "W1", File: "jobs/workerpool/settle.go",
+		Edits: []edit{{
+			Old: `	p.publish(ctx)
+`,
+			New: `	if !mutant("tasks-shown-when-constructed-alone") {
+		p.publish(ctx)
+	}
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestTasksByPool",
+	},
+	{
+		Name: "tasks-leave-the-metrics-with-an-eviction", Promise: "W1", File: "object/backlog.go",
+		Edits: []edit{{
+			Old: `	if !errors.Is(cause, errEvicted) {
+`,
+			New: `	if !errors.Is(cause, errEvicted) || mutant("tasks-leave-the-metrics-with-an-eviction") {
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestTasksOfEvictedPartitions",
+	},
+	{
+		Name: "waits-counted-from-the-submission", Promise: "W1", File: "jobs/workerpool/metrics.go",
+		Edits: []edit{{
+			Old: `	return max(r.enqueued, r.notBefore, alarm.Nanos(r.rare.Run.Scheduled))
+`,
+			New: `	if mutant("waits-counted-from-the-submission") {
+		return r.enqueued
+	}
+	return max(r.enqueued, r.notBefore, alarm.Nanos(r.rare.Run.Scheduled))
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestWaitsOfTasks",
+	},
 }

@@ -218,4 +218,14 @@ var poolMutants = []mutant{
 		}},
 		Package: "jobs/workerpool", Test: "TestWaitsOfTasks",
 	},
+	{
+		Name: "age-of-the-attempt-before", Promise: "W1", File: "jobs/workerpool/fair.go",
+		Edits: []edit{{
+			Old: `	l.head = place{} // the task may`,
+			New: `	if !mutant("age-of-the-attempt-before") {
+		l.head = place{}
+	} // the task may`,
+		}},
+		Package: "jobs/workerpool", Test: "TestReadyAgainAtTheSamePlace",
+	},
 }

@@ -159,6 +159,21 @@ func TestWaitsOfTasks(t *testing.T) {
 	})
 }
 
+// Proves W1. Case PL15. A task that comes back to its place in the queue, for a retry,
+// is ready since then.
+func TestReadyAgainAtTheSamePlace(t *testing.T) {
+	p := minutes(1)
+	inBubble(t, p, func(t *testing.T, h *object.Host, _ *loglines.Recorder) {
+		must(p.EnqueueBatch(ctx, h, []workerpool.Item[string]{item("a"), item("fails")}))
+		time.Sleep(65 * time.Second) // a is done, the other has failed and waits until 70 s
+		must(p.Enqueue(ctx, h, "b"))
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		equal(t, "ready for 10 s", backlog(t, h), "pending 1 running 1 dead 0 ready_age_seconds 10")
+		time.Sleep(time.Hour) // until all have ended
+	})
+}
+
 // Proves W1. Case PL15. The partitions of a pool are added up, and a task whose row was
 // left to storage counts from its time too.
 func TestTasksAfterAnOpen(t *testing.T) {
@@ -178,6 +193,7 @@ func TestTasksAfterAnOpen(t *testing.T) {
 		synctest.Wait()
 		equal(t, "paused", backlog(t, h), "pending 20 running 0 dead 0 ready_age_seconds 20")
 		shut(t, h)
+		mem = mem.Crash(0)
 		h = open()
 		must(p.Stats(ctx, h))
 		equal(t, "opened again", backlog(t, h), "pending 20 running 0 dead 0 ready_age_seconds 20")

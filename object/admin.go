@@ -197,6 +197,7 @@ func (h *Host) Delete(ctx context.Context, id storage.ID) error {
 	if a, ok := c.live.Load(id.Name); ok {
 		a.end(errDeleted, c.again)
 	}
+	c.backlogs.forget(id.Name)
 	return h.bare(ctx, c, id, func(t *turn) error {
 		t.writes.purge = t.object.Number != 0
 		return nil

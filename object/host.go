@@ -59,6 +59,8 @@ type hosted struct {
 	live    *xsync.MapOf[string, *activation]
 	failing failing
 	counts  classCounts
+
+	backlogs backlogs
 }
 
 // Open opens the store and starts the host: it finds what an earlier process

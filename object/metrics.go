@@ -14,6 +14,7 @@ type metrics struct {
 
 	commit, gate, lag      prometheus.Histogram
 	recoveries, executions *prometheus.CounterVec
+	taskWait, taskRun      *prometheus.HistogramVec
 }
 
 // classCounts counts what happens to the objects of one class.
@@ -62,6 +63,11 @@ func newMetrics(h *Host) *metrics {
 	count := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "holdfast_" + name, Help: help}, labels)
 	}
+	long := func(name, help string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "holdfast_" + name, Help: help, Buckets: prometheus.ExponentialBuckets(1e-3, 4, 13),
+		}, []string{"class"})
+	}
 	return &metrics{
 		host:       h,
 		commit:     seconds("commit_seconds", "Time to apply a turn's batch."),
@@ -69,6 +75,8 @@ func newMetrics(h *Host) *metrics {
 		lag:        seconds("alarm_lag_seconds", "How late alarms reached their handlers."),
 		recoveries: count("recoveries_total", "Executions and alarms recovered, by cause.", "cause"),
 		executions: count("executions_total", "Executions of jobs that ended, by class and outcome.", "class", "outcome"),
+		taskWait:   long("task_wait_seconds", "How long tasks that began were ready before."),
+		taskRun:    long("task_run_seconds", "How long attempts at tasks took."),
 	}
 }
 
@@ -88,7 +96,7 @@ func (m *metrics) Describe(chan<- *prometheus.Desc) {}
 // Collect sends the present values.
 func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	h := m.host
-	for _, c := range []prometheus.Collector{m.commit, m.gate, m.lag, m.recoveries, m.executions} {
+	for _, c := range []prometheus.Collector{m.commit, m.gate, m.lag, m.recoveries, m.executions, m.taskWait, m.taskRun} {
 		c.Collect(out)
 	}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
@@ -96,6 +104,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, name := range h.names {
 		m.collectClass(out, h.hosted[name])
+		m.collectTasks(out, h.hosted[name])
 	}
 	gauge(descUnsynced, float64(h.store.Pending()))
 	gauge(descBusy, float64(h.life.running()))

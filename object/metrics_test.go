@@ -79,6 +79,10 @@ func TestMetrics(t *testing.T) {
 			`holdfast_alarms_in_flight`:         0,
 			`holdfast_recoveries_total test`:    1,
 			`holdfast_executions_total success`: 1,
+			`holdfast_tasks_pending`:            3,
+			`holdfast_tasks_running`:            2,
+			`holdfast_tasks_dead`:               1,
+			`holdfast_tasks_ready_age_seconds`:  3600, // the object has left memory long ago
 		})
 	})
 }
@@ -98,6 +102,10 @@ func busyHost(t *testing.T, f *fixture) {
 	})
 	f.must("executed", func(th *thing, _ context.Context) (any, error) {
 		th.st.CountExecution("success")
+		b := th.st.Backlog()
+		b.Set(object.Tasks{Pending: 3, Running: 2, Dead: 1, ReadySince: th.st.Now().UnixNano()})
+		b.Waited(time.Second)
+		b.Ran(time.Second)
 		return nil, nil
 	})
 	f.call("failed", func(*thing, context.Context) (any, error) { return nil, errors.New("no") })

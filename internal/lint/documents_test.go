@@ -41,7 +41,7 @@ var crashRows = map[string]int{
 	"": 30, "CR": 7, "DB": 5, "WP": 5, "AJ": 6,
 	"OB": 12,
 	"SU": 7,
-	"PL": 14,
+	"PL": 15,
 	"SC": 7,
 	"JB": 10,
 	"ST": 18,

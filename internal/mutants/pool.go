@@ -183,4 +183,49 @@ var poolMutants = []mutant{
 		}},
 		Package: "jobs/workerpool", Test: "TestExecutionsByClass",
 	},
+	{
+		Name: "tasks-shown-when-constructed-alone", Promise: "W1", File: "jobs/workerpool/settle.go",
+		Edits: []edit{{
+			Old: `	p.publish(ctx)
+`,
+			New: `	if !mutant("tasks-shown-when-constructed-alone") {
+		p.publish(ctx)
+	}
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestTasksByPool",
+	},
+	{
+		Name: "tasks-leave-the-metrics-with-an-eviction", Promise: "W1", File: "object/backlog.go",
+		Edits: []edit{{
+			Old: `	if !errors.Is(cause, errEvicted) {
+`,
+			New: `	if !errors.Is(cause, errEvicted) || mutant("tasks-leave-the-metrics-with-an-eviction") {
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestTasksOfEvictedPartitions",
+	},
+	{
+		Name: "waits-counted-from-the-submission", Promise: "W1", File: "jobs/workerpool/metrics.go",
+		Edits: []edit{{
+			Old: `	return max(r.enqueued, r.notBefore, alarm.Nanos(r.rare.Run.Scheduled))
+`,
+			New: `	if mutant("waits-counted-from-the-submission") {
+		return r.enqueued
+	}
+	return max(r.enqueued, r.notBefore, alarm.Nanos(r.rare.Run.Scheduled))
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestWaitsOfTasks",
+	},
+	{
+		Name: "age-of-the-attempt-before", Promise: "W1", File: "jobs/workerpool/fair.go",
+		Edits: []edit{{
+			Old: `	l.head = place{} // the task may`,
+			New: `	if !mutant("age-of-the-attempt-before") {
+		l.head = place{}
+	} // the task may`,
+		}},
+		Package: "jobs/workerpool", Test: "TestReadyAgainAtTheSamePlace",
+	},
 }

@@ -17,6 +17,9 @@ const (
 func (p *partition) Ended(ctx context.Context, x jobs.Execution, out jobs.Outcome) error {
 	switch kind, num := subjectOf(x.Subject); kind {
 	case taskSubject:
+		if !out.Lost { // the time of a crash is no time of the run
+			p.backlog.Ran(p.engine.Now().Sub(x.Began))
+		}
 		return p.taskEnded(ctx, num, out)
 	default:
 		return p.callEnded(ctx, kind, num, out)

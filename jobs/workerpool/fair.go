@@ -11,6 +11,9 @@ type line struct {
 	weight uint64 // from 1 to maxWeight
 	pass   uint64 // its virtual time: how much it has had, divided by its weight
 	window window
+
+	head  place // of the task whose since was looked up last
+	since int64 // since when that task is ready, in nanoseconds; 0: not known
 }
 
 // stride is what one task of a queue of weight 1 costs.
@@ -69,6 +72,7 @@ func (ls *lines) next() *line {
 // take removes the first task of l, and counts it.
 func (ls *lines) take(l *line) {
 	l.window.dropFirst()
+	l.head = place{} // the task may come back to its place, at another time
 	ls.pass = l.pass
 	l.pass += stride / l.weight
 }

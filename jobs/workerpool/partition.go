@@ -53,6 +53,7 @@ type partition struct {
 	callAt   time.Time // no call of OnDead or OnEmpty before this
 
 	waiters map[uint64]chan struct{} // closed when the task has ended; 0: when no task is left
+	backlog *object.Backlog
 }
 
 // active is a task with an open execution.
@@ -81,6 +82,7 @@ func newPartition(ctx context.Context, st *object.State, set *settings) (*partit
 		begins:  make(map[string]uint64),
 		opened:  make(map[uint64]active),
 		waiters: make(map[uint64]chan struct{}),
+		backlog: st.Backlog(),
 	}
 	if err := p.load(ctx); err != nil {
 		return nil, err
@@ -96,6 +98,7 @@ func newPartition(ctx context.Context, st *object.State, set *settings) (*partit
 	if uint64(len(p.opened)) != p.running {
 		return nil, fmt.Errorf("%w: %d tasks run, %d are counted", storage.ErrCorrupt, len(p.opened), p.running)
 	}
+	p.publish(ctx)
 	return p, nil
 }
 

@@ -154,6 +154,7 @@ func (p *partition) start(ctx context.Context, work func(*row) jobs.Work, lease 
 			return nil, x, err
 		}
 	}
+	p.backlog.Waited(p.engine.Now().Sub(time.Unix(0, r.since())))
 	p.lines.take(l)
 	p.opened[e.num] = active{x.Token, r}
 	p.pending--

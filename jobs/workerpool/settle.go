@@ -8,7 +8,7 @@ import (
 )
 
 // Settle ends a turn: it writes what the turn put in queues and did not begin,
-// fills windows that have run empty, and writes the counters.
+// fills windows that have run empty, shows the metrics, and writes the counters.
 func (p *partition) Settle(ctx context.Context, now time.Time) error {
 	for _, f := range p.fresh {
 		if i, ok := f.line.window.search(f.at); ok && f.line.window.entries[i].fresh {
@@ -29,8 +29,12 @@ func (p *partition) Settle(ctx context.Context, now time.Time) error {
 		l.window.trim()
 	}
 	p.waits.trim()
-	if err := p.fill(ctx); err != nil || !p.dirty {
+	if err := p.fill(ctx); err != nil {
 		return err
+	}
+	p.publish(ctx)
+	if !p.dirty {
+		return nil
 	}
 	p.changed = now.UnixNano()
 	p.dirty = false

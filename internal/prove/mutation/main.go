@@ -16,7 +16,8 @@
 // Time-outs are also counted apart. One that no test reaches survives untried. Those
 // that cannot change the behaviour stand in equivalent.txt with the reason, and
 // do not count. The last line is a summary as JSON. The program ends with 1 if the
-// share found is below the floor. Ctrl-C ends it with the results so far.
+// share found is below the floor. Ctrl-C ends it with the results so far,
+// which are a fair sample, since the order is random.
 //
 // Calls of sync.Mutex are not left out: a missing Lock shows under the race
 // detector only, and a missing Unlock always hangs.
@@ -31,7 +32,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"time"
 )
 
@@ -51,8 +51,8 @@ func main() {
 	flag.StringVar(&o.pkg, "pkg", "", "the `package` to change, such as ./alarm")
 	flag.StringVar(&o.file, "file", "", "change only the `file` of this name (default: all files)")
 	flag.StringVar(&o.run, "run", "", "run only the tests that match this `pattern` (default: all tests)")
-	flag.IntVar(&o.max, "max", 0, "try at most `n` mutations, chosen at random (default: all)")
-	flag.Uint64Var(&o.seed, "seed", 1, "seed of the choice that -max makes")
+	flag.IntVar(&o.max, "max", 0, "try at most `n` mutations (default: all)")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the order in which mutations are tried, and so of the choice that -max makes")
 	flag.IntVar(&o.together, "together", 2, "run the tests of `n` mutations at a time")
 	flag.IntVar(&o.patience, "patience", 10, "stop the tests after `n` times the time that they take unchanged")
 	flag.DurationVar(&o.least, "least", 5*time.Second, "but not before this `time`, because a busy machine stretches a short run most")
@@ -110,7 +110,8 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	return s.verdict(o.floor)
 }
 
-// choose returns the mutations that the options ask for, in the order of the code.
+// choose returns the mutations that the options ask for, in a random order, so that
+// a run that is ended early has tried a fair sample.
 func choose(all []mutation, o options) []mutation {
 	var chosen []mutation
 	for _, m := range all {
@@ -118,12 +119,10 @@ func choose(all []mutation, o options) []mutation {
 			chosen = append(chosen, m)
 		}
 	}
-	if o.max <= 0 || o.max >= len(chosen) {
-		return chosen
-	}
 	r := rand.New(rand.NewPCG(o.seed, 0))
 	r.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
-	chosen = chosen[:o.max]
-	slices.SortFunc(chosen, func(a, b mutation) int { return a.Number - b.Number })
+	if o.max > 0 && o.max < len(chosen) {
+		chosen = chosen[:o.max]
+	}
 	return chosen
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -140,17 +142,50 @@ func (t *trial) each(n int, f func(i int)) {
 	workers.Wait()
 }
 
-// try runs the tests that reach a mutation, with it.
+// try runs the tests that reach a mutation, with it: first the quick ones, which find
+// most, then the others.
 func (t *trial) try(ctx context.Context, m mutation) outcome {
-	var names []string
-	var took time.Duration
-	for _, test := range t.reached[m.Number] {
-		names, took = append(names, test.name), took+test.took
-	}
-	if len(names) == 0 {
+	tests := t.reached[m.Number]
+	if len(tests) == 0 {
 		return unreached
 	}
-	limit := max(t.least, time.Duration(t.patience)*took)
+	for _, part := range quickFirst(tests) {
+		if o := t.tryWith(ctx, m, part); o != survived {
+			return o
+		}
+	}
+	return survived
+}
+
+// quickFirst parts the tests into the quickest, which together take up to a quarter
+// of the time of all, and the others.
+func quickFirst(tests []*timed) [][]*timed {
+	sorted := slices.SortedFunc(slices.Values(tests), func(a, b *timed) int { return cmp.Compare(a.took, b.took) })
+	quarter, quick := total(tests)/4, 0
+	for quick < len(sorted) && total(sorted[:quick+1]) <= quarter {
+		quick++
+	}
+	if quick == 0 {
+		return [][]*timed{sorted}
+	}
+	return [][]*timed{sorted[:quick], sorted[quick:]}
+}
+
+// total is the time that tests take one after another.
+func total(tests []*timed) (sum time.Duration) {
+	for _, test := range tests {
+		sum += test.took
+	}
+	return sum
+}
+
+// tryWith runs some tests with a mutation.
+func (t *trial) tryWith(ctx context.Context, m mutation, tests []*timed) outcome {
+	var names []string
+	for _, test := range tests {
+		names = append(names, test.name)
+	}
+	limit := max(t.least, time.Duration(t.patience)*total(tests))
 	out, err := t.test(ctx, names, limit, onVariable+"="+strconv.Itoa(m.Number))
 	switch {
 	case err == nil:

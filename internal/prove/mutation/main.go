@@ -32,6 +32,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -49,7 +51,7 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.pkg, "pkg", "", "the `package` to change, such as ./alarm")
-	flag.StringVar(&o.file, "file", "", "change only the `file` of this name (default: all files)")
+	flag.StringVar(&o.file, "file", "", "comma-separated `files` to change, or lines of them such as pump.go:118 (default: all files)")
 	flag.StringVar(&o.run, "run", "", "run only the tests that match this `pattern` (default: all tests)")
 	flag.IntVar(&o.max, "max", 0, "try at most `n` mutations (default: all)")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the order in which mutations are tried, and so of the choice that -max makes")
@@ -113,9 +115,11 @@ func run(ctx context.Context, o options, out io.Writer) error {
 // choose returns the mutations that the options ask for, in a random order, so that
 // a run that is ended early has tried a fair sample.
 func choose(all []mutation, o options) []mutation {
+	places := strings.Split(o.file, ",")
 	var chosen []mutation
 	for _, m := range all {
-		if o.file == "" || filepath.Base(m.File) == filepath.Base(o.file) {
+		name := filepath.Base(m.File)
+		if o.file == "" || slices.Contains(places, name) || slices.Contains(places, fmt.Sprintf("%s:%d", name, m.Line)) {
 			chosen = append(chosen, m)
 		}
 	}

@@ -85,7 +85,7 @@ the method has gone
 func TestSampleAndFloor(t *testing.T) {
 	all := make([]mutation, 100)
 	for i := range all {
-		all[i] = mutation{Number: i + 1, File: []string{"a/x.go", "a/y.go"}[i%2]}
+		all[i] = mutation{Number: i + 1, Line: i + 1, File: []string{"a/x.go", "a/y.go"}[i%2]}
 	}
 	numbers := func(o options) (ns []int) {
 		for _, m := range choose(all, o) {
@@ -102,6 +102,9 @@ func TestSampleAndFloor(t *testing.T) {
 	}
 	if ns := numbers(options{file: "y.go"}); len(ns) != 50 || slices.ContainsFunc(ns, func(n int) bool { return n%2 == 1 }) {
 		t.Errorf("of y.go: %v", ns)
+	}
+	if ns := numbers(options{file: "x.go:1,y.go:4,y.go:5"}); !slices.Equal(ns, []int{1, 4}) && !slices.Equal(ns, []int{4, 1}) {
+		t.Errorf("of two lines: %v", ns)
 	}
 	s := summary{Total: 10, Found: 9, Share: 90}
 	if err := s.verdict(90); err != nil {

@@ -1,0 +1,160 @@
+package alarm
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The tests of this file find mutations of internal/prove/mutation that the others
+// let pass: defaults, stored bytes, and bounds at their own value.
+
+func TestConfigDefaults(t *testing.T) {
+	got := Config{}.withDefaults()
+	if got.InFlight != 1024 || got.LookAhead != 256 || got.Batch != 128 || got.Recheck != time.Minute {
+		t.Errorf("defaults: %+v", got)
+	}
+	got = Config{InFlight: 1, LookAhead: 2, Batch: 3, Recheck: 4}.withDefaults()
+	if got.InFlight != 1 || got.LookAhead != 2 || got.Batch != 3 || got.Recheck != 4 {
+		t.Errorf("given values: %+v", got)
+	}
+}
+
+// The bytes of the index are those of FORMAT.md.
+func TestIndexBytes(t *testing.T) {
+	want := []byte{1, 5, 1, 'c', 2, 'n', 'm'}
+	if got := AppendIndex(nil, 5, "c", "nm"); !bytes.Equal(got, want) {
+		t.Errorf("index value %v, want %v", got, want)
+	}
+}
+
+func TestNoEntryIsAfterTheEnd(t *testing.T) {
+	last := Entry{Due: timeOf(math.MaxInt64), Object: math.MaxUint64}
+	if posOf(&last).after(end) {
+		t.Error("the last entry is after the end")
+	}
+}
+
+// A class whose last alarm is cleared does not cost another class its turn.
+func TestTurnStaysWhenAClassGoes(t *testing.T) {
+	var f fair
+	nodes := make(map[string][]*node)
+	for _, class := range []string{"a", "b", "c", "d"} {
+		for range 2 {
+			n := &node{Entry: Entry{Class: class}}
+			f.push(n)
+			nodes[class] = append(nodes[class], n)
+		}
+	}
+	f.pop() // of a
+	f.pop() // of b
+	f.remove(nodes["a"][1])
+	if n := f.pop(); n.Class != "c" {
+		t.Errorf("after a and b, with a gone, it is the turn of %s, want c", n.Class)
+	}
+}
+
+// An alarm set during a read, and due after what the read has shown, is left to the
+// disk: memory holds no alarm beyond its bound.
+func TestSetBeyondAReadStaysOnDisk(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.LookAhead = 4 })
+	for i := range uint64(10) {
+		r.x.put(r.entry(i, time.Second))
+	}
+	r.x.during = func() {
+		r.x.during = nil
+		r.set(r.entry(50, 2*time.Second))
+	}
+	r.s.Start()
+	r.run()
+	for _, n := range r.s.shards[0].nodes {
+		if n.pos.after(r.s.shards[0].bound) {
+			t.Errorf("object %d is beyond the bound", n.Object)
+		}
+	}
+	r.advance(2 * time.Second)
+	want(t, r.handle(), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 50)
+}
+
+// If all alarms in memory are cleared, the others are read from the disk.
+func TestClearOfAllInMemoryReadsOn(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.LookAhead = 4 })
+	for i := range uint64(10) {
+		r.x.put(r.entry(i, time.Second))
+	}
+	r.s.Start()
+	r.run()
+	for i := range uint64(4) {
+		r.clear(Entry{Object: i})
+	}
+	r.advance(time.Second)
+	want(t, r.handle(), 4, 5, 6, 7, 8, 9)
+}
+
+// A scheduler that holds nothing has no timer.
+func TestStopShardStopsTheTimer(t *testing.T) {
+	r := newRig(t, nil)
+	r.x.put(r.entry(1, time.Second))
+	r.s.Start()
+	r.run()
+	r.s.StopShard(0)
+	if len(r.timers) != 0 {
+		t.Errorf("%d timers are armed for a shard that is stopped", len(r.timers))
+	}
+}
+
+// The text of an error is cut at its bound, and not before, in what is stored.
+func TestRowCutsTheErrorAtItsBound(t *testing.T) {
+	stored := func(length int) []byte {
+		row := someRow
+		row.LastError = strings.Repeat("x", length)
+		return AppendRow(nil, row)
+	}
+	whole := stored(MaxErrorBytes)
+	if row, err := DecodeRow(whole); err != nil || len(row.LastError) != MaxErrorBytes {
+		t.Errorf("an error of %d bytes is kept with %d: %v", MaxErrorBytes, len(row.LastError), err)
+	}
+	if longer := stored(MaxErrorBytes + 1); !bytes.Equal(longer, whole) {
+		t.Errorf("a longer error is stored in %d bytes, want %d", len(longer), len(whole))
+	}
+}
+
+// A read is made again if maxTouched objects changed during it, and not if one less
+// did.
+func TestReadMadeAgainAtItsBound(t *testing.T) {
+	for touched, scans := range map[int]int{maxTouched - 1: 1, maxTouched: 2} {
+		r := newRig(t, nil)
+		r.x.put(r.entry(1, time.Second))
+		r.x.during = func() {
+			r.x.during = nil
+			for i := range touched {
+				r.s.Clear(0, 1_000_000+uint64(i))
+			}
+		}
+		r.s.Start()
+		r.run()
+		if r.x.scans != scans {
+			t.Errorf("%d objects changed: %d reads, want %d", touched, r.x.scans, scans)
+		}
+	}
+}
+
+// The map of changed objects is given back when it has grown beyond 1,024, so that
+// one busy read does not cost its memory for ever.
+func TestBigMapIsGivenBack(t *testing.T) {
+	for touched, kept := range map[int]bool{1024: true, 1025: false} {
+		r := newRig(t, nil)
+		r.x.during = func() {
+			for i := range touched {
+				r.s.Clear(0, uint64(i))
+			}
+		}
+		r.s.Start()
+		r.run()
+		if got := r.s.reading.touched != nil; got != kept {
+			t.Errorf("%d objects changed: map kept is %t, want %t", touched, got, kept)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tiny runs the tool on the package in testdata and returns its lines.
+func tiny(t *testing.T, ctx context.Context, o options) ([]string, error) {
+	t.Helper()
+	t.Chdir("testdata/tiny")
+	o.pkg, o.together, o.patience, o.least = ".", 2, 10, time.Second
+	var out bytes.Buffer
+	err := run(ctx, o, &out)
+	return strings.Split(strings.TrimSpace(out.String()), "\n"), err
+}
+
+// want fails the test if the lines that begin with a prefix are others.
+func want(t *testing.T, lines []string, prefix string, wanted ...string) {
+	t.Helper()
+	var got []string
+	for _, l := range lines {
+		if rest, ok := strings.CutPrefix(l, prefix); ok {
+			got = append(got, rest)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(wanted)
+	if !slices.Equal(got, wanted) {
+		t.Errorf("lines with %q:\n%s\nwant:\n%s", prefix, strings.Join(got, "\n"), strings.Join(wanted, "\n"))
+	}
+}
+
+// Each of the survivors is one that the tests of tiny leave alone; all others
+// are found, and the endless loop by a time-out.
+func TestSurvivorsAreTold(t *testing.T) {
+	list := filepath.Join(t.TempDir(), "equivalent.txt")
+	text := `# a comment
+tiny.go
+Shelf.Put
+n > 0 => >=
+if n > 0 && s.books+n > most {
+no books do not fill a shelf
+
+tiny.go
+Shelf.Take
+n > 0 => >=
+if n > 0 {
+the method has gone
+`
+	if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rel, err := filepath.Rel(filepath.Join(working(t), "testdata/tiny"), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := tiny(t, t.Context(), options{equivalent: rel, floor: 90})
+	want(t, lines, "survived: ",
+		"tiny.go:27: s.open = true => left out",
+		"tiny.go:27: true => swapped",
+		"tiny.go:32: 0 => + 1",
+		"tiny.go:49: !(len(sizes) != 3) || a < 1<<4 => &&",
+		"tiny.go:49: !(len(sizes) != 3) => swapped")
+	want(t, lines, "not reached: ",
+		"tiny.go:35: s.books-- => left out",
+		"tiny.go:35: s.books-- => ++",
+		"tiny.go:49: a < 1<<4 => <=")
+	want(t, lines, "equivalent.txt: ",
+		"no such mutation any more, remove it: tiny.go, Shelf.Take, n > 0 => >=, if n > 0 {")
+	want(t, lines, "{",
+		`"package":".","mutations":29,"found":21,"timed_out":1,"survived":8,"not_reached":3,"equivalent":1,"untried":0,"share_percent":72.4}`)
+	if err == nil || !strings.Contains(err.Error(), "72.4 % of the mutations were found, want at least 90 %") {
+		t.Errorf("below the floor: %v", err)
+	}
+}
+
+// A sample is the same for the same seed, and the floor is held at its own value.
+func TestSampleAndFloor(t *testing.T) {
+	all := make([]mutation, 100)
+	for i := range all {
+		all[i] = mutation{Number: i + 1, Line: i + 1, File: []string{"a/x.go", "a/y.go"}[i%2]}
+	}
+	numbers := func(o options) (ns []int) {
+		for _, m := range choose(all, o) {
+			ns = append(ns, m.Number)
+		}
+		return ns
+	}
+	first := numbers(options{max: 10, seed: 1})
+	if len(first) != 10 || !slices.Equal(first, numbers(options{max: 10, seed: 1})) {
+		t.Errorf("a sample of ten: %v", first)
+	}
+	if slices.Equal(first, numbers(options{max: 10, seed: 2})) {
+		t.Errorf("another seed gives the same sample: %v", first)
+	}
+	if ns := numbers(options{file: "y.go"}); len(ns) != 50 || slices.ContainsFunc(ns, func(n int) bool { return n%2 == 1 }) {
+		t.Errorf("of y.go: %v", ns)
+	}
+	if ns := numbers(options{file: "x.go:1,y.go:4,y.go:5"}); !slices.Equal(ns, []int{1, 4}) && !slices.Equal(ns, []int{4, 1}) {
+		t.Errorf("of two lines: %v", ns)
+	}
+	s := summary{Total: 10, Found: 9, Share: 90}
+	if err := s.verdict(90); err != nil {
+		t.Error(err)
+	}
+	if err := s.verdict(90.1); err == nil {
+		t.Error("90 % are enough for a floor of 90.1 %")
+	}
+}
+
+// The quick tests come first if they take up to a quarter of the time.
+func TestQuickTestsFirst(t *testing.T) {
+	slow, quick, quicker := &timed{"Slow", 750}, &timed{"Quick", 150}, &timed{"Quicker", 100}
+	parts := quickFirst([]*timed{slow, quick, quicker})
+	if len(parts) != 2 || !slices.Equal(parts[0], []*timed{quicker, quick}) || !slices.Equal(parts[1], []*timed{slow}) {
+		t.Errorf("a quarter is quick: %v", parts)
+	}
+	quick.took++
+	if parts = quickFirst([]*timed{slow, quick, quicker}); len(parts) != 2 || len(parts[0]) != 1 {
+		t.Errorf("more than a quarter: %v", parts)
+	}
+	if parts = quickFirst([]*timed{slow}); len(parts) != 1 || len(parts[0]) != 1 {
+		t.Errorf("one test: %v", parts)
+	}
+}
+
+// A run that is ended keeps its results.
+func TestInterruptKeepsTheResults(t *testing.T) {
+	t.Chdir("testdata/tiny")
+	p, err := load(t.Context(), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options{together: 1, patience: 10, least: time.Second}
+	tr := &trial{pkg: p, dir: t.TempDir(), options: o}
+	all := p.mutations()
+	if err := tr.build(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.unchanged(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	results := tr.tryAll(ctx, all, func(r result) {
+		if r.Number == 3 {
+			cancel()
+		}
+	})
+	if len(results) != 3 || results[0].outcome != found {
+		t.Errorf("the results before the end are %d, want 3: %v", len(results), results)
+	}
+}
+
+func TestBadList(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "equivalent.txt")
+	if err := os.WriteFile(name, []byte("tiny.go\nShelf.Put\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readEquivalents(name); err == nil || !strings.Contains(err.Error(), "has 2 lines, want five") {
+		t.Errorf("a paragraph without its reason: %v", err)
+	}
+}
+
+// working is the directory of this package.
+func working(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// timed is a test and how long it takes without a mutation.
+type timed struct {
+	name string
+	took time.Duration
+}
+
+// outcome is the end of a trial of one mutation.
+type outcome int
+
+const (
+	survived  outcome = iota
+	unreached         // survived, and no test runs the code
+	found
+	timedOut // found, because the tests did not end
+)
+
+type result struct {
+	mutation
+	outcome outcome
+}
+
+// longest is how long a test may run without a mutation.
+const longest = 10 * time.Minute
+
+// unchanged runs each test alone without a mutation, and notes the mutations that it
+// reaches. All must pass.
+func (t *trial) unchanged(ctx context.Context) error {
+	list, err := exec.CommandContext(ctx, t.binary(), "-test.list", t.chosenTests()).Output()
+	if err != nil {
+		return fmt.Errorf("list the tests of %s: %w", t.pkg.rel, err)
+	}
+	var tests []*timed
+	for name := range strings.FieldsSeq(string(list)) {
+		if !strings.HasPrefix(name, "Benchmark") {
+			tests = append(tests, &timed{name: name})
+		}
+	}
+	reached, errs := make([][]int, len(tests)), make([]error, len(tests))
+	t.each(len(tests), func(i int) { reached[i], errs[i] = t.reach(ctx, tests[i]) })
+	t.reached = make(map[int][]*timed)
+	for i, numbers := range reached {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		for _, n := range numbers {
+			t.reached[n] = append(t.reached[n], tests[i])
+		}
+	}
+	return nil
+}
+
+func (t *trial) chosenTests() string {
+	if t.run == "" {
+		return "."
+	}
+	return t.run
+}
+
+// reach runs a test without a mutation, and returns the numbers of those that it
+// reaches.
+func (t *trial) reach(ctx context.Context, test *timed) ([]int, error) {
+	list := filepath.Join(t.dir, "reached-"+test.name)
+	began := time.Now()
+	if out, err := t.test(ctx, []string{test.name}, longest, reachedVariable+"="+list); err != nil {
+		return nil, fmt.Errorf("%s %s fails without a mutation: %w\n%s", t.pkg.rel, test.name, err, bytes.TrimSpace(out))
+	}
+	test.took = time.Since(began)
+	text, err := os.ReadFile(list)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	var numbers []int
+	for field := range strings.FieldsSeq(string(text)) {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			return nil, fmt.Errorf("read the mutations that %s reaches: %w", test.name, err)
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
+}
+
+// tryAll tries the mutations, a few at a time, and gives the results to progress as
+// they come. It returns those that came before ctx ended, in order.
+func (t *trial) tryAll(ctx context.Context, ms []mutation, progress func(result)) []result {
+	results := make([]*result, len(ms))
+	var tell sync.Mutex
+	t.each(len(ms), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		r := result{ms[i], t.try(ctx, ms[i])}
+		if ctx.Err() != nil {
+			return
+		}
+		tell.Lock()
+		defer tell.Unlock()
+		results[i] = &r
+		progress(r)
+	})
+	var done []result
+	for _, r := range results {
+		if r != nil {
+			done = append(done, *r)
+		}
+	}
+	return done
+}
+
+// each calls f with 0 to n-1, a few at a time.
+func (t *trial) each(n int, f func(i int)) {
+	var workers sync.WaitGroup
+	next := make(chan int, n)
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	for range t.together {
+		workers.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// try runs the tests that reach a mutation, with it: first the quick ones, which find
+// most, then the others.
+func (t *trial) try(ctx context.Context, m mutation) outcome {
+	tests := t.reached[m.Number]
+	if len(tests) == 0 {
+		return unreached
+	}
+	for _, part := range quickFirst(tests) {
+		if o := t.tryWith(ctx, m, part); o != survived {
+			return o
+		}
+	}
+	return survived
+}
+
+// quickFirst parts the tests into the quickest, which together take up to a quarter
+// of the time of all, and the others.
+func quickFirst(tests []*timed) [][]*timed {
+	sorted := slices.SortedFunc(slices.Values(tests), func(a, b *timed) int { return cmp.Compare(a.took, b.took) })
+	quarter, quick := total(tests)/4, 0
+	for quick < len(sorted) && total(sorted[:quick+1]) <= quarter {
+		quick++
+	}
+	if quick == 0 {
+		return [][]*timed{sorted}
+	}
+	return [][]*timed{sorted[:quick], sorted[quick:]}
+}
+
+// total is the time that tests take one after another.
+func total(tests []*timed) (sum time.Duration) {
+	for _, test := range tests {
+		sum += test.took
+	}
+	return sum
+}
+
+// tryWith runs some tests with a mutation.
+func (t *trial) tryWith(ctx context.Context, m mutation, tests []*timed) outcome {
+	var names []string
+	for _, test := range tests {
+		names = append(names, test.name)
+	}
+	limit := max(t.least, time.Duration(t.patience)*total(tests))
+	out, err := t.test(ctx, names, limit, onVariable+"="+strconv.Itoa(m.Number))
+	switch {
+	case err == nil:
+		return survived
+	case strings.Contains(err.Error(), "signal: killed"), bytes.Contains(out, []byte("panic: test timed out")):
+		return timedOut
+	}
+	return found
+}

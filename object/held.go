@@ -3,6 +3,7 @@ package object
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"runtime"
 	"strings"
 	"sync"
@@ -23,7 +24,7 @@ type holdWatch struct {
 	awake atomic.Bool   // a look is planned, or no class has a limit
 
 	mu   sync.Mutex
-	seen map[*activation]heldTurn // by the last look
+	seen map[*activation]heldTurn // by the last look; the map itself never changes
 }
 
 // heldTurn is a turn that has been seen to hold its object.
@@ -55,10 +56,12 @@ func (w *holdWatch) wake(a *activation) {
 		return
 	}
 	w.mu.Lock()
-	if w.seen == nil {
-		w.seen = make(map[*activation]heldTurn)
+	seen := maps.Clone(w.seen) // a look may still read the old one
+	if seen == nil {
+		seen = make(map[*activation]heldTurn)
 	}
-	w.seen[a] = heldTurn{turn: a.turns, since: w.host.seams.Steady()}
+	seen[a] = heldTurn{turn: a.turns, since: w.host.seams.Steady()}
+	w.seen = seen
 	w.mu.Unlock()
 	w.host.seams.Clock.AfterFunc(w.every, w.look)
 }
@@ -73,9 +76,7 @@ func (w *holdWatch) look() {
 	before := w.seen
 	w.mu.Unlock()
 	seen, stuck := w.scan(before, now)
-	w.mu.Lock()
-	w.seen = seen
-	w.mu.Unlock()
+	w.keep(seen)
 	w.tell(stuck, seen, now)
 	if allTold(seen) {
 		w.awake.Store(false)
@@ -85,8 +86,16 @@ func (w *holdWatch) look() {
 		if !w.awake.CompareAndSwap(false, true) {
 			return
 		}
+		w.keep(seen)
 	}
 	w.host.seams.Clock.AfterFunc(w.every, w.look)
+}
+
+// keep keeps what a look has seen for the next one.
+func (w *holdWatch) keep(seen map[*activation]heldTurn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen = seen
 }
 
 // allTold reports whether no turn that was seen has yet to be told of.

@@ -85,6 +85,13 @@ func (d *deadly) handle(name string) error {
 	return nil
 }
 
+// count returns how many handlers run, and how many alarms are done.
+func (d *deadly) count() (running, done int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.running, len(d.done)
+}
+
 var errDied = errors.New("the process has died")
 
 // die crashes the process and opens the next.
@@ -130,8 +137,8 @@ func (d *deadly) finished(killers, others int) {
 			d.t.Errorf("dead letter %+v", l)
 		}
 	}
-	if len(d.done) != others {
-		d.t.Errorf("%d are done, want %d", len(d.done), others)
+	if _, done := d.count(); done != others {
+		d.t.Errorf("%d are done, want %d", done, others)
 	}
 }
 
@@ -143,8 +150,8 @@ func TestOneCrashDelaysNobody(t *testing.T) {
 		pass(6 * time.Second)
 		d.die()
 		pass(10*time.Second - time.Millisecond)
-		if len(d.done) != 0 || d.running != 200 {
-			t.Errorf("%d run and %d are done before their time", d.running, len(d.done))
+		if running, done := d.count(); running != 200 || done != 0 {
+			t.Errorf("%d run and %d are done before their time", running, done)
 		}
 		pass(10 * time.Millisecond)
 		d.finished(0, 200)

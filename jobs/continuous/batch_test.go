@@ -35,7 +35,7 @@ func TestStartAllSurvivesCrashes(t *testing.T) {
 				return nil
 			})
 		}))
-		s.Advance(time.Second)
+		s.Advance(5 * time.Second) // after two crashes in a row a run is held back for 3 s
 		for _, id := range []string{"a", "b"} {
 			st, state := know(s, j, id)
 			s.Always("one run", st.Meta.RunCount == 1, st.Meta)

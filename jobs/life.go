@@ -150,6 +150,12 @@ func (l *Life) NextRun() time.Time {
 	return l.t.Next()
 }
 
+// Waiting reports whether a run is due and waits for a permit of the class.
+func (l *Life) Waiting() bool {
+	at := l.NextRun()
+	return !at.IsZero() && !at.After(l.st.Now()) && l.st.AwaitsPermit()
+}
+
 // Due begins the run that is due, and the call of OnExhausted; see Policy.
 func (l *Life) Due(ctx context.Context, now time.Time) error {
 	if err := l.callHook(ctx, now); err != nil {
@@ -159,6 +165,10 @@ func (l *Life) Due(ctx context.Context, now time.Time) error {
 		at := l.NextRun()
 		if at.IsZero() || at.After(now) {
 			return nil
+		}
+		free, err := l.st.TakePermit(ctx, l.meta.Run.Recovering)
+		if !free || err != nil { // the alarm, which is due, fires when the run may begin
+			return err
 		}
 		begun, err := l.begin(ctx, at)
 		if begun || err != nil {

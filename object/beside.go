@@ -31,6 +31,7 @@ func (s *State) Start(ctx context.Context, w *Work, name string, fn func(context
 		return fmt.Errorf("%s: object: work %q was started twice; make another Work", s.act.id, name)
 	}
 	w.life, w.name, w.fn = s, name, fn
+	w.permit, t.permit = t.permit, false
 	w.begun = afterwards{work: w, earlier: t.after}
 	t.after = &w.begun
 	return nil
@@ -39,10 +40,11 @@ func (s *State) Start(ctx context.Context, w *Work, name string, fn func(context
 // Work is a task beside the turns, see State.Start. Its methods may be called from
 // any task. The zero value is one that has yet to be started.
 type Work struct {
-	life  *State
-	name  string
-	fn    func(context.Context)
-	begun afterwards // its place among what waits for the turn's commit
+	life   *State
+	name   string
+	fn     func(context.Context)
+	begun  afterwards // its place among what waits for the turn's commit
+	permit bool       // it has one of the class's permits
 	// suspect is not nil if the work is held back at first; see StartSuspect.
 	suspect *suspect
 
@@ -96,7 +98,10 @@ func (a *activation) startWorks(works []runner) {
 			h.crew.add(h.suspects.holdWorks(works)...)
 			return
 		}
-		for range works { // the commit that began them may be lost
+		for _, r := range works { // the commit that began them may be lost
+			if w, ok := r.(*Work); ok {
+				w.givePermit()
+			}
 			a.workOver()
 		}
 	})
@@ -113,6 +118,7 @@ func (a *activation) workOver() {
 func (w *Work) run() {
 	s, h := w.life, w.life.act.hosted.host
 	defer s.act.workOver()
+	defer w.givePermit()
 	if w.suspect != nil {
 		defer h.suspects.ended(w.suspect.subject)
 	}

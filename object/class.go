@@ -38,6 +38,10 @@ type ClassOptions struct {
 	// suspect did, after the process had lived well without it. A crash with a cause
 	// outside is charged to no alarm. Default: 4.
 	MaxAlarmCrashes int
+	// Works bounds the works of the class that run at a time in a host, and how often
+	// they start, if they are of a job type that takes permits for them (see
+	// State.TakePermit). Default: no limit.
+	Works WorkLimit
 	// OnDeadLetter is called, beside the turns, for each alarm that becomes a
 	// dead letter. It may be called again for the same one after a crash.
 	OnDeadLetter func(ctx context.Context, d DeadLetter)
@@ -69,7 +73,7 @@ func (o ClassOptions) validate() error {
 	return cmp.Or(
 		notNegative("IdleAfter", o.IdleAfter), notNegative("MailboxAge", o.MailboxAge), notNegative("BlockLimit", o.BlockLimit),
 		notNegative("MailboxLimit", o.MailboxLimit), notNegative("MaxAlarmCrashes", o.MaxAlarmCrashes),
-		o.AlarmRetry.Validate(),
+		o.AlarmRetry.Validate(), o.Works.Validate(),
 	)
 }
 

@@ -181,6 +181,9 @@ func (t *turn) settle(ticket storage.Ticket) {
 		a.earlier = nil // it keeps no other in memory
 		if a.work != nil {
 			works = append(works, a.work)
+			if a.work.permit {
+				t.permits--
+			}
 		} else {
 			a.do(ticket)
 		}

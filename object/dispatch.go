@@ -73,12 +73,29 @@ func (h *Host) fire(due []alarm.Entry) {
 		case h.hosted[e.Class] == nil:
 			h.alarms.Done(e) // it stays stored, and fires when its class is back (J12)
 		case h.holdAlarm(e):
+		case !h.permitted(e):
+			h.alarms.Done(e) // its object may have another alarm meanwhile
 		default:
 			many = append(many, e)
 		}
 	}
 	if len(many) > 0 {
 		h.fly(many, false)
+	}
+}
+
+// permitted reports whether a due alarm may be handled now, or waits for a permit of
+// its class.
+func (h *Host) permitted(e alarm.Entry) bool {
+	p := h.hosted[e.Class].permits
+	return p == nil || p.enter(e)
+}
+
+// unreserve gives back the permit that was reserved for an alarm, unless its turn has
+// taken it.
+func (h *Host) unreserve(e alarm.Entry) {
+	if p := h.hosted[e.Class].permits; p != nil {
+		p.unreserve(e.Name)
 	}
 }
 
@@ -98,7 +115,14 @@ func (h *Host) delivered(due []alarm.Entry) []alarm.Entry {
 
 // RecheckAlarms looks at the clock now and fires the alarms that are due, also if
 // a timer was lost or is late. A scrubber does this at each walk.
-func (h *Host) RecheckAlarms() { h.alarms.Recheck() }
+func (h *Host) RecheckAlarms() {
+	h.alarms.Recheck()
+	for _, name := range h.names {
+		if p := h.hosted[name].permits; p != nil {
+			p.ring()
+		}
+	}
+}
 
 // holdAlarm holds a due alarm back if it is a suspect that may still run. The
 // scheduler lets go of it, so that it takes no slot, and the object may have

@@ -12,7 +12,7 @@ import (
 type flight struct {
 	host   *Host
 	number uint64 // of its row
-	trial  bool   // of suspects, which the scheduler has let go of
+	loose  bool   // the scheduler has let go of them: they were held back
 	left   atomic.Int64
 }
 
@@ -25,8 +25,9 @@ type alarmCall struct {
 	firing  firing
 }
 
-// fly runs the handlers of alarms that are due.
-func (h *Host) fly(entries []alarm.Entry, trial bool) {
+// fly runs the handlers of alarms that are due. Loose ones are no longer in the
+// scheduler.
+func (h *Host) fly(entries []alarm.Entry, loose bool) {
 	if h.life.enter(false) != nil {
 		for _, e := range entries {
 			h.alarms.Done(e)
@@ -39,24 +40,25 @@ func (h *Host) fly(entries []alarm.Entry, trial bool) {
 		if err != nil {
 			h.options.Logger.Error("alarms wait: flight not stored", "error", err)
 			for _, e := range entries {
-				h.back(e, trial, false)
+				h.unreserve(e)
+				h.back(e, loose, false)
 			}
 			return
 		}
-		h.depart(&flight{host: h, number: n, trial: trial}, entries)
+		h.depart(&flight{host: h, number: n, loose: loose}, entries)
 	})
 }
 
 // back gives an alarm back that has flown. One that was not settled fires again a
 // little later.
-func (h *Host) back(e alarm.Entry, trial, settled bool) {
-	if trial {
+func (h *Host) back(e alarm.Entry, loose, settled bool) {
+	if loose {
 		h.suspects.ended(subjectOf(e))
 	}
 	switch {
 	case settled:
 		h.alarms.Done(e)
-	case trial:
+	case loose:
 		h.rearm(e)
 	default:
 		h.postpone([]alarm.Entry{e})
@@ -105,6 +107,7 @@ func (c *alarmCall) run() {
 // any later time.
 func (c *alarmCall) ended(cause error) {
 	h, r := c.flight.host, &c.request
+	h.unreserve(c.entry)
 	ticket := r.ticket
 	if cause != nil && !c.firing.settled {
 		// What follows a failure is stored by the turn itself, unless its
@@ -128,5 +131,5 @@ func (c *alarmCall) over(err error) {
 	if f.left.Add(-1) == 0 {
 		h.flights.over(f.number)
 	}
-	h.back(c.entry, f.trial, c.firing.settled)
+	h.back(c.entry, f.loose, c.firing.settled)
 }

@@ -61,6 +61,7 @@ type hosted struct {
 	counts  classCounts
 
 	backlogs backlogs
+	permits  *permits // nil: the class has no limit
 }
 
 // Open opens the store and starts the host: it finds what an earlier process
@@ -111,7 +112,7 @@ func (h *Host) register(defs []Definition) error {
 		default:
 			h.hosted[c.name] = &hosted{
 				class: c, host: h, options: c.options.withDefaults(&h.options),
-				live: xsync.NewMapOf[string, *activation](),
+				live: xsync.NewMapOf[string, *activation](), permits: newPermits(h, c.options.Works),
 			}
 			h.names = append(h.names, c.name)
 		}
@@ -283,6 +284,7 @@ func (h *Host) fail(err error) {
 		h.watch.stop(err)
 		h.alarms.Stop()
 		h.suspects.close()
+		h.closePermits()
 		h.expiry.stop()
 	}
 }

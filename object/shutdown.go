@@ -31,6 +31,7 @@ func (h *Host) Shutdown(ctx context.Context) error {
 	}
 	h.alarms.Stop()
 	h.suspects.close()
+	h.closePermits()
 	h.expiry.stop()
 	h.watch.stop(ErrShutdown)
 	h.awaits.end()

@@ -73,6 +73,7 @@ func (s *suspects) holdWorks(works []runner) []runner {
 // activation, and reports whether it did.
 func (s *suspects) holdWork(w *Work) bool {
 	x := w.suspect
+	w.givePermit() // the trials bound how many suspects run
 	if !s.hold(x) {
 		return false
 	}

@@ -34,6 +34,9 @@ type draft struct {
 	purged bool  // the object has ended with a commit of this turn
 	txs    int32 // transactions under way
 
+	permits int  // taken for works that have not started
+	permit  bool // one of them is for the next work
+
 	object  *storage.Object // as this turn will leave it: the activation's, or changed
 	changed storage.Object
 
@@ -316,6 +319,7 @@ func (t *turn) end() (owns bool) {
 	if owns {
 		t.act.forgetMarked()
 	}
+	t.giveUnused()
 	t.recycle()
 	t.act.used.Store(t.act.hosted.host.lru.tick.Load())
 	t.draft = nil

@@ -41,6 +41,13 @@ type Config[S any] struct {
 	OnExhausted func(ctx context.Context, x *jobs.Exhaustion) error
 	// Timeout bounds one execution of Run. Zero means no limit.
 	Timeout time.Duration
+	// Concurrency is how many runs of all jobs of this definition may execute at
+	// a time in a host. The others wait in the order in which they came due, behind
+	// those that a crash has cut off. Zero means no limit.
+	Concurrency int
+	// StartRate bounds how often they start, retries among them, so that those that a
+	// downtime has left come spread over time. Zero means no limit.
+	StartRate object.StartRate
 	// StartLater leaves the first run to the schedule. By default it is begun
 	// by Start.
 	StartLater bool
@@ -50,7 +57,7 @@ type Config[S any] struct {
 	// Execution has the rarer settings of executions: lease, recovery, events.
 	// Its Retry and Timeout are taken from above.
 	Execution jobs.Options
-	// Class shapes the objects that the jobs are.
+	// Class shapes the objects that the jobs are. Its Works are taken from above.
 	Class object.ClassOptions
 }
 
@@ -67,6 +74,9 @@ func (c *Config[S]) Validate() error {
 	case !c.Exhausted.Valid():
 		return fmt.Errorf("%w: continuous %s: Exhausted is %d", jobs.ErrInvalid, c.Name, c.Exhausted)
 	}
+	if err := c.works().Validate(); err != nil {
+		return fmt.Errorf("%w: continuous %s: %w", jobs.ErrInvalid, c.Name, err)
+	}
 	for _, err := range []error{c.Schedule.Validate(), c.execution().Validate()} {
 		if err != nil {
 			return fmt.Errorf("continuous %s: %w", c.Name, err)
@@ -79,5 +89,17 @@ func (c *Config[S]) Validate() error {
 func (c *Config[S]) execution() jobs.Options {
 	o := c.Execution
 	o.Retry, o.Timeout = c.Retry, c.Timeout
+	return o
+}
+
+// works returns the limit of the runs.
+func (c *Config[S]) works() object.WorkLimit {
+	return object.WorkLimit{AtOnce: c.Concurrency, StartRate: c.StartRate}
+}
+
+// class returns the settings of the class.
+func (c *Config[S]) class() object.ClassOptions {
+	o := jobs.ClassOptions(c.Class)
+	o.Works = c.works()
 	return o
 }

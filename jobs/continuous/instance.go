@@ -157,7 +157,7 @@ func (in *instance[S]) status(context.Context, none) (Status, error) {
 	if err := in.existing(); err != nil {
 		return Status{}, err
 	}
-	return Status{Meta: in.life.Meta(), Due: in.life.NextRun()}, nil
+	return Status{Meta: in.life.Meta(), Due: in.life.NextRun(), Waiting: in.life.Waiting()}, nil
 }
 
 func (in *instance[S]) state(ctx context.Context, _ none) (state S, err error) {

@@ -38,7 +38,7 @@ func New[S any](c Config[S]) *Job[S] {
 	j := &Job[S]{config: c}
 	class := object.Define(c.Name, func(ctx context.Context, st *object.State) (*instance[S], error) {
 		return load(ctx, st, &j.config)
-	}, jobs.ClassOptions(c.Class))
+	}, c.class())
 	j.Class = class
 	j.start = object.Handle(class, "start", (*instance[S]).start)
 	j.trigger = object.Handle(class, "trigger", (*instance[S]).trigger)
@@ -82,6 +82,9 @@ type Status struct {
 	// Due is when the next run, or the next attempt of this one, is due by what
 	// is stored now. It is zero while a run executes, and if none is due.
 	Due time.Time `json:"due,omitzero"`
+	// Waiting says that the run is due and waits for Config.Concurrency or
+	// Config.StartRate.
+	Waiting bool `json:"waiting,omitempty"`
 }
 
 // Status tells how the job is. It does not wait for a run that executes.

@@ -31,8 +31,8 @@ type Config[E, S any] struct {
 	// follow. Zero means no bound. Only in mode Trailing.
 	MaxWait time.Duration
 	// MaxEvents is the number of events that makes a flush due at once. A flush
-	// has more of them only if they came while an earlier one was under way, or
-	// while the job was paused. Zero means no such number.
+	// has more of them only if they came while an earlier one was under way, while
+	// it waited for Concurrency or StartRate, or while the job was paused. Zero means no such number.
 	MaxEvents int
 	// MaxPending bounds the events that wait for the next flush, without
 	// Reduce: beyond it Add refuses with ErrFull. Zero means 100,000.
@@ -66,11 +66,19 @@ type Config[E, S any] struct {
 	// error or a crash, has the same Key. Calls for one object come in order, one
 	// at a time; flushes go on meanwhile, until 16 calls are owed.
 	OnExhausted func(ctx context.Context, x *jobs.Exhaustion) error
+	// Concurrency is how many flushes of all jobs of this definition may execute at
+	// a time in a host. The others wait in the order in which they came due, behind
+	// those that a crash has cut off. Zero means no limit.
+	Concurrency int
+	// StartRate bounds how often they start, retries among them, so that those that a
+	// downtime has left come spread over time. Zero means no limit.
+	StartRate object.StartRate
 	// Execution holds the finer settings of the attempts: leases and recovery.
 	// Its Retry, Timeout and LazyAlarm are set by this package. Zero is fit for
 	// production.
 	Execution jobs.Options
-	// Class holds the settings of the objects. Zero is fit for production.
+	// Class holds the settings of the objects. Its Works are taken from above. Zero is
+	// fit for production.
 	Class object.ClassOptions
 }
 
@@ -108,6 +116,9 @@ func (c Config[E, S]) withDefaults() Config[E, S] {
 func (c Config[E, S]) Validate() error {
 	if what := c.mistake(); what != "" {
 		return fmt.Errorf("%w: debounce %q: %s", jobs.ErrInvalid, c.Name, what)
+	}
+	if err := c.works().Validate(); err != nil {
+		return fmt.Errorf("%w: debounce %q: %w", jobs.ErrInvalid, c.Name, err)
 	}
 	if err := c.withDefaults().Execution.Validate(); err != nil {
 		return fmt.Errorf("debounce %q: %w", c.Name, err)
@@ -152,4 +163,16 @@ func (c Config[E, S]) limits() limits {
 		return limits{maxWait: c.Window, maxEvents: c.MaxEvents}
 	}
 	return limits{quiet: c.Quiet, maxWait: c.MaxWait, maxEvents: c.MaxEvents}
+}
+
+// works returns the limit of the flushes.
+func (c Config[E, S]) works() object.WorkLimit {
+	return object.WorkLimit{AtOnce: c.Concurrency, StartRate: c.StartRate}
+}
+
+// class returns the settings of the class.
+func (c Config[E, S]) class() object.ClassOptions {
+	o := jobs.ClassOptions(c.Class)
+	o.Works = c.works()
+	return o
 }

@@ -51,6 +51,7 @@ func (in *instance[E, S]) status(_ context.Context, _ none) (Status, error) {
 	s := Status{
 		Meta: in.life.Meta(), Generation: b.open.number, Events: b.open.count,
 		Flushing: b.closed.count, Flushed: b.done(), EventsFlushed: b.flushed, EventsDropped: b.dropped,
+		Waiting: in.life.Waiting(),
 	}
 	s.Due, s.Reason = in.limits.due(b.open)
 	return s, nil

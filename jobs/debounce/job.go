@@ -41,7 +41,7 @@ func New[E, S any](c Config[E, S]) *Job[E, S] {
 	j := &Job[E, S]{config: c.withDefaults()}
 	class := object.Define(c.Name, func(ctx context.Context, st *object.State) (*instance[E, S], error) {
 		return load(ctx, st, &j.config)
-	}, jobs.ClassOptions(c.Class))
+	}, c.class())
 	j.Class = class
 	j.add = object.Handle(class, "add", (*instance[E, S]).add)
 	j.flushNow = object.Handle(class, "flushNow", (*instance[E, S]).flushNow)
@@ -104,6 +104,9 @@ type Status struct {
 	Events int       `json:"events"`
 	Due    time.Time `json:"due,omitzero"`
 	Reason Reason    `json:"reason,omitempty"`
+	// Waiting says that the flush is due and waits for Config.Concurrency or
+	// Config.StartRate.
+	Waiting bool `json:"waiting,omitempty"`
 	// Flushing is how many events are in the flush that is under way or waits
 	// for its next attempt.
 	Flushing int `json:"flushing,omitempty"`

@@ -1,0 +1,139 @@
+package object_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// worker is an object whose works need a permit.
+type worker struct {
+	st    *object.State
+	queue *workers
+}
+
+// workers is a class of them and what its works do.
+type workers struct {
+	s       *harness.Sim
+	class   *object.Class[worker]
+	begin   *object.Method[string, bool]
+	started []string
+}
+
+func newWorkers(s *harness.Sim, limit object.WorkLimit) *workers {
+	w := &workers{s: s}
+	w.class = object.Define("worker", func(_ context.Context, st *object.State) (*worker, error) {
+		return &worker{st, w}, nil
+	}, object.ClassOptions{Works: limit})
+	w.begin = object.Handle(w.class, "begin", (*worker).begin)
+	s.Host(w.class)
+	return w
+}
+
+// begin takes a permit, and goes on as it is told to.
+func (w *worker) begin(ctx context.Context, how string) (bool, error) {
+	free, err := w.st.TakePermit(ctx, how == "first")
+	if err != nil {
+		return false, err
+	}
+	if !free {
+		return false, w.st.SetAlarm(ctx, w.st.Now())
+	}
+	switch how {
+	case "error":
+		return true, errors.New("boom")
+	case "panic":
+		panic("boom")
+	case "unused":
+		return true, nil
+	case "block":
+		return true, w.st.BlockConcurrencyWhile(ctx, func(context.Context) error { return errors.New("boom") })
+	}
+	if again, err := w.st.TakePermit(ctx, false); !again || err != nil {
+		return false, errors.New("a turn is refused the permit that it has")
+	}
+	err = w.st.Go(ctx, "work", func(context.Context) {
+		w.queue.started = append(w.queue.started, w.st.Name())
+		w.queue.s.Sleep(time.Second)
+		if how == "goexit" {
+			panic("boom")
+		}
+	})
+	if how == "start, error" && err == nil {
+		err = errors.New("boom")
+	}
+	return true, err
+}
+
+func (w *worker) Alarm(ctx context.Context, _ object.AlarmInfo) error {
+	if w.st.Name() == "idle" { // it has no use for what was reserved for it
+		return nil
+	}
+	_, err := w.begin(ctx, "start")
+	return err
+}
+
+// Proves J16: a turn that fails, panics or starts nothing gives its permit back, and so
+// does a work that panics; an alarm handler that takes none keeps none.
+func TestPermitsComeBack(t *testing.T) {
+	for _, how := range []string{"error", "panic", "unused", "block", "start, error", "goexit"} {
+		t.Run(how, func(t *testing.T) {
+			harness.Run(t, func(s *harness.Sim) {
+				w := newWorkers(s, object.WorkLimit{AtOnce: 1})
+				_, _ = w.begin.Call(s.Context(), s, "a", how)
+				s.Advance(2 * time.Second)
+				free, err := w.begin.Call(s.Context(), s, "b", "start")
+				s.OK(err)
+				s.Always("the permit is back", free)
+				for _, name := range []string{"idle", "c"} {
+					free, err = w.begin.Call(s.Context(), s, name, "start")
+					s.OK(err)
+					s.Always("one at a time", !free)
+				}
+				s.Advance(2500 * time.Millisecond)
+				n := len(w.started)
+				s.Always("the next in line", n >= 2 && w.started[n-2] == "b" && w.started[n-1] == "c", w.started)
+			})
+		})
+	}
+}
+
+// Proves J16: an object that was refused first goes before those that wait.
+func TestRefusedFirst(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		w := newWorkers(s, object.WorkLimit{AtOnce: 1})
+		for _, c := range [][2]string{{"a", "start"}, {"b", "start"}, {"c", "start"}, {"d", "first"}} {
+			_, err := w.begin.Call(s.Context(), s, c[0], c[1])
+			s.OK(err)
+			s.Advance(time.Millisecond)
+		}
+		s.Advance(5 * time.Second)
+		s.Always("in order", len(w.started) == 4 && w.started[1] == "d" && w.started[2] == "b" && w.started[3] == "c", w.started)
+	})
+}
+
+// Proves J17: permits that were not used do not slow the start rate.
+func TestUnusedPermitsKeepTheRate(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		w := newWorkers(s, object.WorkLimit{StartRate: object.StartRate{Starts: 1, Per: time.Second, Burst: 1}})
+		for range 10 {
+			free, err := w.begin.Call(s.Context(), s, "a", "unused")
+			s.OK(err)
+			s.Always("free", free)
+		}
+		free, err := w.begin.Call(s.Context(), s, "a", "start")
+		s.OK(err)
+		s.Always("free", free)
+		free, err = w.begin.Call(s.Context(), s, "b", "start")
+		s.OK(err)
+		s.Always("too early", !free)
+		s.Advance(time.Second - 1)
+		s.Always("too early by a nanosecond", len(w.started) == 1, w.started)
+		s.Advance(time.Millisecond)
+		s.Always("in time", len(w.started) == 2, w.started)
+	})
+}

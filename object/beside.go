@@ -99,12 +99,17 @@ func (a *activation) startWorks(works []runner) {
 			return
 		}
 		for _, r := range works { // the commit that began them may be lost
-			if w, ok := r.(*Work); ok {
-				w.givePermit()
-			}
-			a.workOver()
+			r.(*Work).over()
 		}
 	})
+}
+
+// over is the end of w, also if it has not begun.
+func (w *Work) over() {
+	if w.permit {
+		w.life.act.hosted.permits.over(1)
+	}
+	w.life.act.workOver()
 }
 
 // workOver is the end of a work.
@@ -117,8 +122,7 @@ func (a *activation) workOver() {
 // run runs the function of w.
 func (w *Work) run() {
 	s, h := w.life, w.life.act.hosted.host
-	defer s.act.workOver()
-	defer w.givePermit()
+	defer w.over()
 	if w.suspect != nil {
 		defer h.suspects.ended(w.suspect.subject)
 	}

@@ -44,6 +44,8 @@ var (
 	descDead       = describe("dead_letters_total", "Alarms that became dead letters.", "class")
 	descWaiting    = describe("calls_waiting", "Calls in mailboxes.", "class")
 	descWaitingAge = describe("calls_waiting_age_seconds", "How long the oldest call in a mailbox has waited.", "class")
+	descPermitted  = describe("works_permitted", "Works that have a permit of ClassOptions.Works.", "class")
+	descPermitWait = describe("works_waiting", "Alarms that wait for a permit of ClassOptions.Works.", "class")
 	descUnsynced   = describe("commits_not_durable", "Commits that are applied and not yet known to be durable.")
 	descBusy       = describe("busy", "Calls, works and hooks under way.")
 	descAlarmsHeld = describe("alarms_held", "Alarms in the scheduler's memory.")
@@ -130,6 +132,11 @@ func (m *metrics) collectClass(out chan<- prometheus.Metric, c *hosted) {
 	out <- prometheus.MustNewConstMetric(descLive, prometheus.GaugeValue, float64(c.live.Size()), c.name)
 	out <- prometheus.MustNewConstMetric(descWaiting, prometheus.GaugeValue, float64(waiting), c.name)
 	out <- prometheus.MustNewConstMetric(descWaitingAge, prometheus.GaugeValue, age, c.name)
+	if c.permits != nil {
+		taken, waiting := c.permits.count()
+		out <- prometheus.MustNewConstMetric(descPermitted, prometheus.GaugeValue, float64(taken), c.name)
+		out <- prometheus.MustNewConstMetric(descPermitWait, prometheus.GaugeValue, float64(waiting), c.name)
+	}
 }
 
 // waiting counts the calls in the mailboxes of a class, and tells how long the

@@ -13,7 +13,7 @@ import "context"
 // the others. Then TakePermit reports true. Meanwhile the object need not be in memory.
 // The alarm of an object with an open execution is handled without a permit.
 //
-// A work that is held back after crashes in a row has no permit; see StartSuspect.
+// A work that is held back after crashes in a row keeps its permit; see StartSuspect.
 // Without a limit TakePermit reports true.
 func (s *State) TakePermit(ctx context.Context, first bool) (bool, error) {
 	t, err := s.turn(ctx)
@@ -54,13 +54,5 @@ func (h *Host) closePermits() {
 		if p := h.hosted[name].permits; p != nil {
 			p.close()
 		}
-	}
-}
-
-// givePermit gives back the permit of w, if it has one.
-func (w *Work) givePermit() {
-	if w.permit {
-		w.permit = false
-		w.life.act.hosted.permits.over(1)
 	}
 }

@@ -140,73 +140,85 @@ func (p *permits) grab(now time.Time) {
 
 // unused gives back n permits with which no work has started.
 func (p *permits) unused(n int) {
-	p.mu.Lock()
-	p.next = p.next.Add(-time.Duration(n) * p.limit.StartRate.interval())
-	p.mu.Unlock()
-	p.over(n)
+	p.fly(p.giveBack(n, time.Duration(n)*p.limit.StartRate.interval()))
 }
 
 // over gives back n permits.
-func (p *permits) over(n int) {
+func (p *permits) over(n int) { p.fly(p.giveBack(n, 0)) }
+
+// giveBack gives back n permits, and what they took of the start rate. It returns the
+// alarms that may fly now.
+func (p *permits) giveBack(n int, rate time.Duration) []alarm.Entry {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.taken -= n
-	due := p.serve()
-	p.mu.Unlock()
-	p.fly(due)
+	p.next = p.next.Add(-rate)
+	return p.serve()
 }
 
-// unreserve gives back what was reserved for an alarm whose turn is over.
+// unreserve gives back the permit that was reserved for an alarm whose turn is over,
+// unless the turn has taken it.
 func (p *permits) unreserve(name string) {
-	p.mu.Lock()
-	unused := p.reserved[name]
-	delete(p.reserved, name)
-	p.mu.Unlock()
-	if unused {
+	if p.unclaimed(name) {
 		p.unused(1)
 	}
 }
 
-// enter reports whether a due alarm may be handled now. Else it waits in line.
-func (p *permits) enter(e alarm.Entry) bool {
-	p.mu.Lock()
-	pass, known := p.pass(e)
-	p.mu.Unlock()
-	if pass || known {
-		return pass
-	}
-	if p.executing(e) {
-		return true
-	}
+// unclaimed reports whether a permit was reserved for an alarm, and ends that.
+func (p *permits) unclaimed(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if pass, known = p.pass(e); !pass && !known {
-		p.put(e, false)
-	}
-	return pass
+	reserved := p.reserved[name]
+	delete(p.reserved, name)
+	return reserved
 }
 
-// pass lets an alarm through if a permit is free or reserved for it. It reports
-// whether the alarm waits in line otherwise. The caller holds the mutex.
-func (p *permits) pass(e alarm.Entry) (pass, known bool) {
+// enter reports whether a due alarm may be handled now. Else it waits in line.
+func (p *permits) enter(e alarm.Entry) bool {
+	v := p.judge(e, false)
+	if v == undecided {
+		if p.executing(e) {
+			return true
+		}
+		v = p.judge(e, true)
+	}
+	return v == letThrough
+}
+
+// verdict says what becomes of a due alarm.
+type verdict uint8
+
+const (
+	undecided verdict = iota
+	letThrough
+	inLine
+)
+
+// judge lets an alarm through if a permit is free or was reserved for it, and puts it
+// in line if its object was refused one. Any other waits only if it idles: its object
+// has no open execution.
+func (p *permits) judge(e alarm.Entry, idles bool) verdict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	now := p.host.seams.Steady()
 	first, refused := p.refused[e.Name]
-	waits := p.waiting[e.Name]
+	known := p.waiting[e.Name]
 	switch {
 	case p.closed, p.reserved[e.Name]:
-		return true, true
-	case waits != nil:
-		*waits = e
-		return false, true
+		return letThrough
+	case known != nil:
+		*known = e
+		return inLine
 	case len(p.waiting) == 0 && p.free(now):
 		p.grab(now)
 		p.reserved[e.Name] = true
 		delete(p.refused, e.Name)
-		return true, true
-	case refused:
+		return letThrough
+	case refused || idles:
 		p.put(e, first)
-		return false, true
+		return inLine
 	}
-	return false, false
+	return undecided
 }
 
 // executing reports whether an object has an open execution: its alarm renews leases
@@ -270,15 +282,16 @@ func (p *permits) arm() {
 }
 
 // ring serves the line.
-func (p *permits) ring() {
+func (p *permits) ring() { p.fly(p.rung()) }
+
+func (p *permits) rung() []alarm.Entry {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.timer != nil {
 		p.timer.Stop()
 		p.timer = nil
 	}
-	due := p.serve()
-	p.mu.Unlock()
-	p.fly(due)
+	return p.serve()
 }
 
 // fly has alarms handled that the scheduler has let go of.

@@ -135,5 +135,11 @@ func TestUnusedPermitsKeepTheRate(t *testing.T) {
 		s.Always("too early by a nanosecond", len(w.started) == 1, w.started)
 		s.Advance(time.Millisecond)
 		s.Always("in time", len(w.started) == 2, w.started)
+		s.Advance(10 * time.Second)
+		for _, name := range []string{"c", "d"} {
+			free, err = w.begin.Call(s.Context(), s, name, "start")
+			s.OK(err)
+			s.Always("a pause saves up no more than Burst", free == (name == "c"), name)
+		}
 	})
 }

@@ -222,7 +222,7 @@ func (s *suspects) close() {
 func (x *suspect) drop() {
 	if x.work != nil {
 		x.ending.forget()
-		x.work.life.act.workOver()
+		x.work.over()
 	}
 }
 

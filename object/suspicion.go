@@ -73,13 +73,12 @@ func (s *suspects) holdWorks(works []runner) []runner {
 // activation, and reports whether it did.
 func (s *suspects) holdWork(w *Work) bool {
 	x := w.suspect
-	w.givePermit() // the trials bound how many suspects run
 	if !s.hold(x) {
 		return false
 	}
 	w.life.onEnd(&x.ending, func(error) {
 		if s.remove(x) {
-			w.life.act.workOver()
+			w.over()
 		}
 	})
 	if w.ended() != nil { // it was cancelled meanwhile

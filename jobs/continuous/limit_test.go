@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
@@ -92,7 +94,10 @@ func TestConcurrency(t *testing.T) {
 func TestWaitingRun(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		ran := 0
-		other := continuous.New(continuous.Config[tally]{Name: "other", Run: func(context.Context, *continuous.Run[tally]) error { ran++; return nil }})
+		other := continuous.New(continuous.Config[tally]{
+			Name: "other", Schedule: jobs.Every(time.Minute),
+			Run: func(context.Context, *continuous.Run[tally]) error { ran++; return nil },
+		})
 		q := newQueue(s, continuous.Config[tally]{Concurrency: 1}, other)
 		q.run = func(*continuous.Run[tally]) error { s.Sleep(time.Hour); return nil }
 		all := q.start(1500) // more than the scheduler has slots for alarms in flight
@@ -103,8 +108,7 @@ func TestWaitingRun(t *testing.T) {
 		s.Always("one waits", last.Meta.Status == jobs.Running && last.Waiting && !last.Due.After(s.Now()), last)
 		_, err := other.Start(s.Context(), s, "free", tally{})
 		s.OK(err)
-		s.OK(other.Trigger(s.Context(), s, "free"))
-		s.Advance(time.Second)
+		s.Advance(time.Minute + time.Second)
 		s.Always("another class runs", ran == 2, ran)
 	})
 }
@@ -274,4 +278,56 @@ func TestLimitsAreChecked(t *testing.T) {
 			t.Errorf("%+v: %v", c.StartRate, err)
 		}
 	}
+}
+
+// Proves J16, J17, R7: whatever crashes, is delivered twice, is paused or triggered, the
+// limits hold, and every job's run is done in the end.
+func TestRandomLimits(t *testing.T) {
+	harness.Check(t, func(s *harness.Sim, rt *rapid.T) {
+		atOnce := rapid.IntRange(0, 3).Draw(rt, "at once")
+		gap := time.Duration(rapid.IntRange(1, 300).Draw(rt, "gap")) * time.Millisecond
+		failing := rapid.SampledFrom(ids(6)).Draw(rt, "failing")
+		running, last := map[int]int{}, map[int]time.Time{} // by process
+		j := ticking(s, continuous.Config[tally]{
+			Concurrency: atOnce, StartRate: object.StartRate{Starts: 1, Per: gap, Burst: 1}, Schedule: jobs.Every(time.Hour),
+			Retry: jobs.Retry{MaxAttempts: 3, Backoff: jobs.Constant(time.Second)},
+			Run: func(_ context.Context, run *continuous.Run[tally]) error {
+				process, now := s.Crashes(), s.Now()
+				running[process]++
+				s.Always("J16", atOnce == 0 || running[process] <= atOnce, running)
+				suspects := process > 1 // may be, and are started by their trials
+				s.Always("J17", suspects || last[process].IsZero() || now.Sub(last[process]) >= gap-time.Millisecond, now, last)
+				last[process] = now
+				s.Sleep(time.Second)
+				running[process]--
+				if run.ID == failing && run.Attempt == 1 {
+					return errors.New("boom")
+				}
+				return nil
+			},
+		})
+		s.Host(j)
+		for _, id := range ids(6) {
+			start(s, j, id)
+			if rapid.IntRange(0, 3).Draw(rt, "disturb") > 0 {
+				continue
+			}
+			disturbed := rapid.SampledFrom(ids(6)).Draw(rt, "disturbed")
+			for _, verb := range []func(context.Context, object.Caller, string) error{j.Pause, j.Resume, j.Trigger} {
+				err := verb(s.Context(), s, disturbed)
+				s.Always("a verb fails for a job that is not there or a crash only", err == nil || errors.Is(err, jobs.ErrNotFound) || errors.Is(err, jobs.ErrIllegalMove) || s.Crashes() > 0, err)
+			}
+		}
+		s.Finally("each ran", func() error {
+			for _, id := range ids(6) {
+				st, state := know(s, j, id)
+				counted(s, st, state, 2)
+				if st.Meta.RunCount == 0 && st.Meta.Status != jobs.Paused {
+					return fmt.Errorf("%s has not run: %+v", id, st)
+				}
+			}
+			return nil
+		})
+		s.Advance(30 * time.Second)
+	}, harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned)
 }

@@ -20,24 +20,31 @@ type fleet struct {
 	ids   []string
 	runs  map[string]int
 	kills bool // a killer asks for the end of the process
+
+	running, most int // runs at a time
 }
 
 func newFleet(s *harness.Sim, work, delay time.Duration, n int, killers ...string) *fleet {
+	return newFleetOf(s, continuous.Config[tally]{}, work, delay, n, killers...)
+}
+
+func newFleetOf(s *harness.Sim, c continuous.Config[tally], work, delay time.Duration, n int, killers ...string) *fleet {
 	f := &fleet{s: s, runs: make(map[string]int), ids: killers}
-	f.job = ticking(s, continuous.Config[tally]{
-		Schedule: jobs.Every(10 * time.Hour),
-		Run: func(_ context.Context, run *continuous.Run[tally]) error {
-			f.runs[run.ID]++
-			if !strings.Contains(run.ID, "killer") {
-				s.Sleep(work)
-				return nil
-			}
+	c.Schedule = jobs.Every(10 * time.Hour)
+	c.Run = func(_ context.Context, run *continuous.Run[tally]) error {
+		f.runs[run.ID]++
+		f.running++
+		f.most = max(f.most, f.running)
+		if strings.Contains(run.ID, "killer") {
 			s.Sleep(delay)
 			f.kills = true
 			s.Sleep(time.Hour)
-			return nil
-		},
-	})
+		}
+		s.Sleep(work)
+		f.running--
+		return nil
+	}
+	f.job = ticking(s, c)
 	for i := range n {
 		f.ids = append(f.ids, fmt.Sprint("n", i))
 	}
@@ -51,7 +58,7 @@ func newFleet(s *harness.Sim, work, delay time.Duration, n int, killers ...strin
 // die crashes the process and starts the next.
 func (f *fleet) die() {
 	f.s.Crash(harness.Kill)
-	f.kills = false
+	f.kills, f.running = false, 0
 	f.s.Restart()
 }
 
@@ -156,4 +163,19 @@ func TestHeldRunEnds(t *testing.T) {
 		st, _ = know(s, f.job, "n0")
 		s.Always("the other has run", st.Meta.RunCount == 1, st.Meta)
 	})
+}
+
+// Proves J16, R4: under a Concurrency, too, a killer fails after at most 8 crashes, and
+// the jobs that wait behind it do their run.
+func TestKillerUnderConcurrency(t *testing.T) {
+	for _, atOnce := range []int{1, 2, 5} {
+		t.Run(fmt.Sprint(atOnce), func(t *testing.T) {
+			harness.Run(t, func(s *harness.Sim) {
+				f := newFleetOf(s, continuous.Config[tally]{Concurrency: atOnce}, 10*time.Second, time.Second, 12, "killer")
+				f.live(time.Hour)
+				f.check()
+				s.Always("at a time", f.most <= atOnce, f.most)
+			})
+		})
+	}
 }

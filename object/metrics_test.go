@@ -24,7 +24,7 @@ var metricRow = regexp.MustCompile("(?m)^\\| `(holdfast_\\w+)` \\|([^|]*)\\|")
 // table is gathered.
 func TestMetrics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		f := newFixture(t, object.ClassOptions{IdleAfter: time.Minute}).open()
+		f := newFixture(t, object.ClassOptions{IdleAfter: time.Minute, Works: object.WorkLimit{AtOnce: 1}}).open()
 		defer f.close()
 		busyHost(t, f)
 
@@ -79,6 +79,8 @@ func TestMetrics(t *testing.T) {
 			`holdfast_alarms_in_flight`:         0,
 			`holdfast_recoveries_total test`:    1,
 			`holdfast_executions_total success`: 1,
+			`holdfast_works_permitted`:          0,
+			`holdfast_works_waiting`:            0,
 			`holdfast_tasks_pending`:            3,
 			`holdfast_tasks_running`:            2,
 			`holdfast_tasks_dead`:               1,

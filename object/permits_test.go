@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -113,6 +115,60 @@ func TestRefusedFirst(t *testing.T) {
 		}
 		s.Advance(5 * time.Second)
 		s.Always("in order", len(w.started) == 4 && w.started[1] == "d" && w.started[2] == "b" && w.started[3] == "c", w.started)
+	})
+}
+
+// collected is metrics that were collected. A registry asks for them in a goroutine of
+// its own, which a simulation does not know.
+type collected []prometheus.Metric
+
+func collectNow(c prometheus.Collector) (all collected) {
+	out := make(chan prometheus.Metric, 1000)
+	c.Collect(out)
+	close(out)
+	for m := range out {
+		all = append(all, m)
+	}
+	return all
+}
+
+func (collected) Describe(chan<- *prometheus.Desc) {}
+
+func (all collected) Collect(out chan<- prometheus.Metric) {
+	for _, m := range all {
+		out <- m
+	}
+}
+
+// Proves J16: metrics tell how many works have a permit, and how many alarms wait.
+func TestPermitMetrics(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		w := newWorkers(s, object.WorkLimit{AtOnce: 2})
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			_, err := w.begin.Call(s.Context(), s, name, "start")
+			s.OK(err)
+		}
+		s.Advance(time.Millisecond)
+		for _, want := range []map[string]float64{
+			{"holdfast_works_permitted": 2, "holdfast_works_waiting": 3},
+			{"holdfast_works_permitted": 0, "holdfast_works_waiting": 0},
+		} {
+			s.OK(s.WithHost(func(_ context.Context, h *object.Host) error {
+				registry := prometheus.NewPedanticRegistry()
+				registry.MustRegister(collectNow(h.Collector()))
+				families, err := registry.Gather()
+				for _, family := range families {
+					if value, ok := want[family.GetName()]; ok {
+						got := family.GetMetric()[0].GetGauge().GetValue()
+						s.Always(family.GetName(), got == value, got, value)
+						delete(want, family.GetName())
+					}
+				}
+				s.Always("all are gathered", len(want) == 0, want)
+				return err
+			}))
+			s.Advance(4 * time.Second)
+		}
 	})
 }
 

@@ -79,7 +79,7 @@ func (s *Storage) list(ctx context.Context, o ListOptions) (*listing, error) {
 	l := &listing{storage: s, turn: t, limit: o.Limit}
 	lower, upper, empty := o.bounds()
 	if empty || t.object.Number == 0 {
-		return l, nil
+		return l, s.state.reading(nil)
 	}
 	it, err := s.host().store.ListData(t.batch, *t.object, lower, upper, o.Reverse)
 	if err := s.state.reading(err); err != nil {

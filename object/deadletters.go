@@ -72,9 +72,43 @@ func (h *Host) ReplayDeadLetter(ctx context.Context, id storage.ID, seq uint64) 
 	})
 }
 
-// DiscardDeadLetter removes a dead letter for good.
+// DiscardDeadLetter removes a dead letter for good. The class need not be registered.
 func (h *Host) DiscardDeadLetter(ctx context.Context, id storage.ID, seq uint64) error {
+	if h.hosted[id.Class] == nil {
+		return h.discardParked(ctx, id, seq)
+	}
 	return h.takeDeadLetter(ctx, id, seq, func(*turn, DeadLetter) {})
+}
+
+// discardParked is DiscardDeadLetter for an object whose class is not registered: no
+// turn of it can run.
+func (h *Host) discardParked(ctx context.Context, id storage.ID, seq uint64) error {
+	if err := h.look(ctx, id); err != nil {
+		return err
+	}
+	defer h.life.leave()
+	found := false
+	err := h.store.DeadLetters(id, func(s uint64, _ []byte) error {
+		found = found || s == seq
+		return nil
+	})
+	switch {
+	case err != nil:
+		return h.storageError(id, err)
+	case !found:
+		return named(id, ErrNoDeadLetter)
+	}
+	o, err := h.store.Find(id)
+	if err != nil {
+		return h.storageError(id, err)
+	}
+	var b storage.Batch
+	b.For(id)
+	b.DropDead(o.Shard, id, seq)
+	if _, err := h.store.Commit(&b); err != nil {
+		return h.storageError(id, err)
+	}
+	return h.storageError(id, h.store.WaitSeen())
 }
 
 func (h *Host) takeDeadLetter(ctx context.Context, id storage.ID, seq uint64, use func(*turn, DeadLetter)) error {

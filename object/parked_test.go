@@ -69,6 +69,51 @@ func TestObjectsOfAParkedClass(t *testing.T) {
 	})
 }
 
+// A dead letter of a class that is not registered can be listed and discarded, and
+// replayed once the class is back. Proves O15, A7.
+func TestDeadLettersOfAParkedClass(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		f.handleAlarm(func(*thing, context.Context, object.AlarmInfo) error { return object.Permanent(errors.New("no")) })
+		for _, name := range []string{"gone", "kept"} {
+			f.must(name, setAlarm(time.Second))
+		}
+		pass(time.Minute)
+		f.close()
+		ctx := context.Background()
+		other := object.Define("other", func(context.Context, *object.State) (*struct{}, error) { return &struct{}{}, nil })
+		f.options.Storage = storage.Options{Engine: f.mem, Shards: 2}
+		h, err := object.Open(f.options, other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		letters, err := h.DeadLetters(ctx)
+		if len(letters) != 2 || err != nil {
+			t.Fatalf("dead letters: %v, %v", letters, err)
+		}
+		for _, d := range letters {
+			if err := h.ReplayDeadLetter(ctx, d.ID, d.Seq); !errors.Is(err, object.ErrUnknownClass) {
+				t.Errorf("replay: %v", err)
+			}
+			if d.ID.Name == "kept" {
+				continue
+			}
+			if err := h.DiscardDeadLetter(ctx, d.ID, d.Seq); err != nil {
+				t.Errorf("discard: %v", err)
+			}
+			if err := h.DiscardDeadLetter(ctx, d.ID, d.Seq); !errors.Is(err, object.ErrNoDeadLetter) {
+				t.Errorf("a second discard: %v", err)
+			}
+		}
+		if letters, err = h.DeadLetters(ctx); len(letters) != 1 || letters[0].ID.Name != "kept" || err != nil {
+			t.Errorf("after the discard: %v, %v", letters, err)
+		}
+		if err := h.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // closing counts how often an engine is closed.
 type closing struct {
 	storage.Engine

@@ -18,7 +18,7 @@ var contract = map[string]int{
 	"O": 17,
 	"S": 10,
 	"A": 10,
-	"J": 14,
+	"J": 15,
 	"C": 5,
 	"D": 5,
 	"W": 9,
@@ -43,7 +43,7 @@ var crashRows = map[string]int{
 	"SU": 7,
 	"PL": 15,
 	"SC": 7,
-	"JB": 10,
+	"JB": 13,
 	"ST": 18,
 	"HN": 5,
 }

@@ -15,8 +15,18 @@ type Config[S any] struct {
 	// Name is the class of the jobs. It must not change while jobs of it are
 	// stored.
 	Name string
-	// Version is stored in the metadata of each job that this definition wrote.
+	// Version names the form of S, and whatever else a definition wants to tell of
+	// itself: at most 128 bytes. It is stored in the metadata of each job that this
+	// definition wrote, and with each state (J15).
 	Version string
+	// Migrate makes a state of the bytes of one that was stored under another
+	// Version, older or, after a rollback, newer; from is that Version, empty for a
+	// state that had none. It is called beside the turns for a run, and in a turn of
+	// the job for State, each time until a run has succeeded, which stores the state
+	// in its new form. So it must be quick and depend on its arguments alone; raw is
+	// a copy. An error or a panic fails the run, and the state stays as it is. Nil:
+	// the host's codec decodes states of all versions. It needs a Version.
+	Migrate func(from string, raw []byte) (S, error)
 	// Run does one run. It changes run.State, a private copy, which is stored
 	// when it returns nil. It should return soon after ctx has ended. It may be
 	// called again for the same run: after an error if Retry says so, and after
@@ -31,7 +41,8 @@ type Config[S any] struct {
 	// next run is by the schedule.
 	Retry jobs.Retry
 	// Exhausted says what becomes of a job when a run was given up. Zero means
-	// that it goes on by its schedule.
+	// that it goes on by its schedule. A job whose state cannot be read is failed in
+	// place of purged.
 	Exhausted jobs.Exhausted
 	// OnExhausted is called for each run that was given up, beside the turns: at
 	// least once, unless ten calls in a row end with an error. A repeat, after an
@@ -67,12 +78,18 @@ func (c *Config[S]) Validate() error {
 	case !c.Exhausted.Valid():
 		return fmt.Errorf("%w: continuous %s: Exhausted is %d", jobs.ErrInvalid, c.Name, c.Exhausted)
 	}
-	for _, err := range []error{c.Schedule.Validate(), c.execution().Validate()} {
+	reader := c.reader()
+	for _, err := range []error{c.Schedule.Validate(), reader.Validate(), c.execution().Validate()} {
 		if err != nil {
 			return fmt.Errorf("continuous %s: %w", c.Name, err)
 		}
 	}
 	return nil
+}
+
+// reader reads states as they are stored.
+func (c *Config[S]) reader() jobs.Reader[S] {
+	return jobs.Reader[S]{Version: c.Version, Migrate: c.Migrate, Field: "Migrate"}
 }
 
 // execution returns the settings of the engine.

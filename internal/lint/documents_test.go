@@ -43,7 +43,7 @@ var crashRows = map[string]int{
 	"SU": 7,
 	"PL": 15,
 	"SC": 7,
-	"JB": 13,
+	"JB": 14,
 	"ST": 18,
 	"HN": 5,
 }

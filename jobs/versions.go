@@ -35,8 +35,11 @@ func (v Versions) Last() string { return v.At(1<<64 - 1) }
 // From returns v where value n and those after it are stored under a version.
 func (v Versions) From(n uint64, version string) Versions {
 	kept := v.before(n)
-	if kept.Last() == version {
+	switch {
+	case kept.Last() == version:
 		return kept
+	case kept != v && v.before(n+1) == v && v.Last() == version: // just so already
+		return v
 	}
 	b := binary.AppendUvarint([]byte(kept), n)
 	return Versions(appendText(b, version))

@@ -2,7 +2,6 @@ package continuous
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -70,18 +69,18 @@ type Config[S any] struct {
 func (c *Config[S]) Validate() error {
 	switch {
 	case c.Name == "":
-		return fmt.Errorf("%w: continuous: Name is empty", jobs.ErrInvalid)
+		return jobs.Invalidf("continuous", "Name is empty")
 	case c.Run == nil:
-		return fmt.Errorf("%w: continuous %s: Run is nil", jobs.ErrInvalid, c.Name)
+		return jobs.Invalidf("continuous "+c.Name, "Run is nil")
 	case !c.Missed.Valid():
-		return fmt.Errorf("%w: continuous %s: Missed is %d", jobs.ErrInvalid, c.Name, c.Missed)
+		return jobs.Invalidf("continuous "+c.Name, "Missed is %d", c.Missed)
 	case !c.Exhausted.Valid():
-		return fmt.Errorf("%w: continuous %s: Exhausted is %d", jobs.ErrInvalid, c.Name, c.Exhausted)
+		return jobs.Invalidf("continuous "+c.Name, "Exhausted is %d", c.Exhausted)
 	}
 	reader := c.reader()
 	for _, err := range []error{c.Schedule.Validate(), reader.Validate(), c.execution().Validate()} {
 		if err != nil {
-			return fmt.Errorf("continuous %s: %w", c.Name, err)
+			return jobs.Invalidf("continuous "+c.Name, "%w", err)
 		}
 	}
 	return nil

@@ -64,8 +64,8 @@ func (in *instance[E, S]) flushes() bool {
 // been begun by another version of it.
 func (in *instance[E, S]) fits(g generation) error {
 	if g.count > 0 && g.folded != (in.config.Reduce != nil) {
-		return fmt.Errorf("%w: debounce: generation %d was collected with another definition: folded by Reduce is %t",
-			jobs.ErrInvalid, g.number, g.folded)
+		return jobs.Invalidf("debounce", "%s: generation %d was collected with another definition: folded by Reduce is %t",
+			in.st.ID(), g.number, g.folded)
 	}
 	return nil
 }

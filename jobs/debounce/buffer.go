@@ -2,7 +2,6 @@ package debounce
 
 import (
 	"encoding/binary"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -109,7 +108,7 @@ func appendTime(row []byte, t time.Time) []byte {
 
 func decodeBuffer(row []byte) (b buffer, err error) {
 	if len(row) == 0 || row[0] != bufferVersion {
-		return b, fmt.Errorf("%w: debounce: buffer row is of another version", jobs.ErrInvalid)
+		return b, jobs.Invalidf("debounce", "buffer row is of another version")
 	}
 	r := reader{rest: row[1:]}
 	b.open = r.generation()
@@ -198,5 +197,5 @@ func (r *reader) check(b buffer) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: debounce: buffer row is damaged", jobs.ErrInvalid)
+	return jobs.Invalidf("debounce", "buffer row is damaged")
 }

@@ -3,6 +3,7 @@ package debounce
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -122,12 +123,12 @@ func (c Config[E, S]) withDefaults() Config[E, S] {
 // Validate reports the first mistake in c, as an ErrInvalid of package jobs.
 func (c Config[E, S]) Validate() error {
 	if what := c.mistake(); what != "" {
-		return fmt.Errorf("%w: debounce %q: %s", jobs.ErrInvalid, c.Name, what)
+		return jobs.Invalidf(c.of(), "%s", what)
 	}
 	events, states := c.events(), c.states()
 	for _, err := range []error{events.Validate(), states.Validate(), c.withDefaults().Execution.Validate()} {
 		if err != nil {
-			return fmt.Errorf("debounce %q: %w", c.Name, err)
+			return jobs.Invalidf(c.of(), "%w", err)
 		}
 	}
 	return nil
@@ -142,6 +143,9 @@ func (c *Config[E, S]) events() jobs.Reader[E] {
 func (c *Config[E, S]) states() jobs.Reader[S] {
 	return jobs.Reader[S]{Version: c.Version, Migrate: c.MigrateState, Field: "MigrateState"}
 }
+
+// of is how errors name the definition.
+func (c Config[E, S]) of() string { return strings.TrimSpace("debounce " + c.Name) }
 
 func (c Config[E, S]) mistake() string {
 	switch {

@@ -122,6 +122,8 @@ func defaultTo[T comparable](v, otherwise T) T {
 // validate reports the first mistake in a config with its defaults.
 func (c *Config[In, Out]) validate() error {
 	switch {
+	case c.Name == "":
+		return fmt.Errorf("%w: Name is empty", jobs.ErrInvalid)
 	case c.Partitions < 0 || c.Partitions > maxPartitions:
 		return fmt.Errorf("%w: Partitions must be from 1 to %d", jobs.ErrInvalid, maxPartitions)
 	case c.Concurrency < c.Partitions:

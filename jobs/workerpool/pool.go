@@ -2,7 +2,6 @@ package workerpool
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,7 +62,7 @@ func New[In, Out any](c Config[In, Out]) *Pool[In, Out] {
 		return newPartition(ctx, st, p.set)
 	}, jobs.ClassOptions(object.ClassOptions{}))
 	if err := p.config.validate(); err != nil {
-		p.Class.Reject(fmt.Errorf("workerpool: %w", err))
+		p.Class.Reject(jobs.Invalidf(strings.TrimSpace("workerpool "+c.Name), "%w", err))
 	}
 	p.handle()
 	p.set.widest = p.widest

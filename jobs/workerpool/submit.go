@@ -231,5 +231,5 @@ func (s *settings) known(o *options) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("workerpool: %w: no queue is named %q: name it in Config.Queues", jobs.ErrInvalid, o.Queue)
+	return jobs.Invalidf("workerpool", "no queue is named %q: name it in Config.Queues", o.Queue)
 }

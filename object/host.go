@@ -102,7 +102,7 @@ func (h *Host) register(defs []Definition) error {
 	for i, d := range defs {
 		c := definitionOf(d)
 		switch {
-		case c == nil || c.construct == nil && c.err == nil && c.rejected == nil:
+		case c == nil || c.construct == nil && c.err == nil:
 			errs = append(errs, fmt.Errorf("object: definition %d of %d is nil or empty: pass what object.Define or a job type's Define returned", i+1, len(defs)))
 		case c.rejected != nil:
 			errs = append(errs, c.rejected)

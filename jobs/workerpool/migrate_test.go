@@ -37,20 +37,23 @@ func formOf(raw []byte) string {
 }
 
 // formed is a definition whose Migrate makes In of Other. Text is the text of an In;
-// healed lets the task "dead" be done.
+// healed lets the task "dead" be done; "dead too" never is, and "a late one" fails once.
 func formed[In, Other any](s *harness.Sim, version string, migrate func(Other) In, text func(In) string, healed bool) *workerpool.Pool[In, string] {
 	return workerpool.New(workerpool.Config[In, string]{
 		Name: "pool", Concurrency: crashLimit, Version: version, Retry: jobs.Retry{MaxAttempts: 5, Backoff: jobs.Constant(time.Second)},
 		Work: func(_ context.Context, t *workerpool.Task[In]) (string, error) {
 			in := text(t.In)
 			s.World().Do("work/"+in, nil)
-			if in == "dead" && !healed {
+			switch {
+			case in == "dead too", in == "dead" && !healed:
 				return "", jobs.Permanent(errors.New("broken"))
+			case in == "a late one" && t.Attempt == 1:
+				return "", errors.New("not yet")
 			}
 			return in, nil
 		},
 		OnDead: func(_ context.Context, d workerpool.DeadLetter[In]) error {
-			s.Always("OnDead has the input", text(d.In) == "dead", d)
+			s.Always("OnDead has the input", strings.HasPrefix(text(d.In), "dead"), d)
 			return nil
 		},
 		Migrate: func(from string, raw []byte) (In, error) {
@@ -99,6 +102,7 @@ func TestCrashMigration(t *testing.T) {
 		older := oldPool(s)
 		s.Host(older)
 		dead := submit(s, older, "dead", oldInput{"dead"})
+		submit(s, older, "dead too", oldInput{"dead too"})
 		submit(s, older, "a", oldInput{"a late one"}, workerpool.Delay(time.Minute))
 		s.Advance(30 * time.Second)
 		newer := newPoolOf(s)
@@ -123,13 +127,13 @@ func TestCrashMigration(t *testing.T) {
 		submit(s, older, "c", oldInput{"the last one"})
 		s.Advance(2 * time.Minute)
 		s.Finally("all tasks are over", func() error {
-			for _, in := range []string{"a late one", "a new one", "the last one", "dead"} {
+			for _, in := range []string{"a late one", "a new one", "the last one", "dead", "dead too"} {
 				if s.World().Count("work/"+in) == 0 {
 					return fmt.Errorf("W2: task %q has not run", in)
 				}
 			}
 			st, err := older.Stats(s.Context(), s)
-			if err == nil && (st.Pending+st.Running > 0 || st.Done+st.Dead != 4) {
+			if err == nil && (st.Pending+st.Running > 0 || st.Done+st.Dead != 5) {
 				err = fmt.Errorf("W2: %+v", st)
 			}
 			return err

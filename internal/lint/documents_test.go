@@ -148,6 +148,30 @@ func TestReadmeCodeCompiles(t *testing.T) {
 	}
 }
 
+// shownCode finds the code of a document that says which file it is from.
+var shownCode = regexp.MustCompile("(?ms)^<!-- from (\\S+) -->\n```go\n(.*?)^```$")
+
+// What the documents show of code is what stands in files that tests compile.
+func TestDocumentsShowRealCode(t *testing.T) {
+	documents, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range documents {
+		name := "docs/" + filepath.Base(d)
+		text := read(t, name)
+		shown := shownCode.FindAllStringSubmatch(text, -1)
+		for _, m := range shown {
+			if !strings.Contains(read(t, m[1]), m[2]) {
+				t.Errorf("%s shows code that %s does not have:\n%s", name, m[1], m[2])
+			}
+		}
+		if all := len(goBlock.FindAllString(text, -1)); name == "docs/OPERATIONS.md" && (all == 0 || all != len(shown)) {
+			t.Errorf("%s says of %d pieces of code which file they are from, and has %d: say it of each", name, len(shown), all)
+		}
+	}
+}
+
 func TestClaimsAreSeen(t *testing.T) {
 	const text = "package x\n\n// Proves O1, O2\n// and S3. Case 4.\nfunc TestX(t *testing.T) { t.Run(\"Cases 5 and CR6\", nil) }\n"
 	s := sample(t, "object/x_test.go", text)

@@ -47,9 +47,9 @@ type LifeOptions struct {
 	Type      string // for Meta
 	Version   string // of the definition, for Meta
 	Exhausted Exhausted
-	// Drops says that the type discards what a run was about when it is given up.
-	// A run that is given up because that cannot be read fails the job instead, as
-	// it does in place of Purge.
+	// Drops says that the type discards stored values with a run that is given up.
+	// If the reason is that they cannot be read, the job fails instead, as it does
+	// in place of Purge.
 	Drops bool
 	// OnExhausted is called for each run that was given up, beside the turns, after
 	// the batch that gave it up is durable. It is called at least once, and again

@@ -85,7 +85,7 @@ func (r *Reader[T]) migrate(from string, raw []byte) (v T, err error) {
 // does not decode, or its migration failed. The value is kept as it is.
 type DecodeError struct {
 	ID      storage.ID // of the object
-	Value   string     // what the object calls it, say "state"
+	Value   string     // its name in the object, say "state"
 	Stored  string     // the version that it was stored under; empty if that had none
 	Version string     // of the present definition
 	Err     error      // of the codec, or of Migrate
@@ -100,8 +100,8 @@ func (e *DecodeError) Of(id storage.ID, value string) *DecodeError {
 	return e
 }
 
-// maxCauseBytes is how much of the text of its cause is in a DecodeError, so that
-// the text of most fits in what is stored of an error with its advice.
+// maxCauseBytes is how much of the text of its cause is in a DecodeError, so that the
+// text is stored whole, with its advice (MaxTextBytes), but for very long names.
 const maxCauseBytes = 512
 
 // Error names the object, the value, both versions, the cause, and a way out.

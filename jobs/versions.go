@@ -58,7 +58,7 @@ func (v Versions) before(n uint64) Versions {
 	return v[:len(v)-len(rest)]
 }
 
-// Since returns v without what it says of values below n only.
+// Since returns v without the changes that concern values below n alone.
 func (v Versions) Since(n uint64) Versions {
 	for v != "" {
 		_, _, rest := v.next()

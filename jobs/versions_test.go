@@ -64,6 +64,9 @@ func TestVersionsAreSmall(t *testing.T) {
 			t.Errorf("since %d: %x, want %x", n, got, want)
 		}
 	}
+	if n := testing.AllocsPerRun(10, func() { _, _ = Versions("").From(7, ""), v.From(1000, "1").At(3) }); n > 0 {
+		t.Errorf("a value of the same version costs %v allocations", n)
+	}
 	if got := v.From(500, "0"); got != v[:3] { // nothing was stored under version 1 after all
 		t.Errorf("a change that had no value stays: %x", got)
 	}

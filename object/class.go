@@ -106,7 +106,7 @@ func definitionOf(d Definition) *class {
 // Name returns the name of the class.
 func (c *Class[T]) Name() string { return c.def.name }
 
-// Reject notes what is wrong with the definition, for Open to return as it is: how a
+// Reject notes a mistake in the definition, for Open to return as it is: how a
 // job type that embeds a Class reports mistakes in its own configuration. The error
 // should name the class. Nil is nothing.
 func (c *Class[T]) Reject(err error) {
@@ -123,7 +123,7 @@ type class struct {
 	alarms    bool // instances have an Alarm method
 	methods   map[string]func() operation
 	err       error // what is wrong with the definition; Open returns it
-	rejected  error // what the job type says is wrong with it
+	rejected  error // the mistake that Reject was given
 }
 
 // AlarmHandler is implemented by instances of a class whose objects set alarms.

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// What Inspect returns has names in camel case as JSON, down to its ids and keys, and is
+// An Inspection has names in camel case as JSON, down to its ids and keys, and is
 // decoded as it was; an id that was encoded with the names of its fields is decoded too.
 func TestInspectionAsJSON(t *testing.T) {
 	in := object.Inspection{ID: storage.ID{Class: "cart", Name: "bob"}, Exists: true, Keys: []object.Item{{Key: "total", Value: []byte("499")}}}
@@ -30,8 +30,8 @@ func TestInspectionAsJSON(t *testing.T) {
 	}
 }
 
-// Proves O12: what a job type says against its definition is the error of Open as it is,
-// so that it names one package; it comes before what the class says of itself.
+// Proves O12: the error of a job type against its definition is the error of Open as it
+// is, so that it names one package; it comes before that of the class.
 func TestRejectedDefinition(t *testing.T) {
 	mistake := errors.New("clock: invalid: no hands")
 	for _, name := range []string{"clock", ""} {

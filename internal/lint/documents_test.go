@@ -151,7 +151,7 @@ func TestReadmeCodeCompiles(t *testing.T) {
 // shownCode finds the code of a document that says which file it is from.
 var shownCode = regexp.MustCompile("(?ms)^<!-- from (\\S+) -->\n```go\n(.*?)^```$")
 
-// What the documents show of code is what stands in files that tests compile.
+// The code in the documents stands in files that tests compile.
 func TestDocumentsShowRealCode(t *testing.T) {
 	documents, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
 	if err != nil {

@@ -14,9 +14,8 @@ type Config[S any] struct {
 	// Name is the class of the jobs. It must not change while jobs of it are
 	// stored.
 	Name string
-	// Version names the form of S, and whatever else a definition wants to tell of
-	// itself: at most 128 bytes. It is stored in the metadata of each job that this
-	// definition wrote, and with each state (J15).
+	// Version names the form of S, in at most 128 bytes. It is stored in the metadata
+	// of each job that this definition wrote, and with each state (J15).
 	Version string
 	// Migrate makes a state of the bytes of one that was stored under another
 	// Version, older or, after a rollback, newer; from is that Version, empty for a
@@ -40,8 +39,8 @@ type Config[S any] struct {
 	// next run is by the schedule.
 	Retry jobs.Retry
 	// Exhausted says what becomes of a job when a run was given up. Zero means
-	// that it goes on by its schedule. A job whose state cannot be read is failed in
-	// place of purged.
+	// that it goes on by its schedule. A job with a state that cannot be read fails
+	// in place of being purged.
 	Exhausted jobs.Exhausted
 	// OnExhausted is called for each run that was given up, beside the turns: at
 	// least once, unless ten calls in a row end with an error. A repeat, after an

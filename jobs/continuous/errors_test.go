@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Proves O12, Case JB10: what Open says of a definition names one package, and its class
-// once, wherever the mistake was found.
+// Proves O12, Case JB10: the error of Open against a definition names one package, and the class
+// once, for a mistake in any of its parts.
 func TestMistakesNameOnePackage(t *testing.T) {
 	run := func(context.Context, *continuous.Run[int]) error { return nil }
 	for want, c := range map[string]continuous.Config[int]{

@@ -102,8 +102,8 @@ func upTo(runs uint64) (trace string) {
 	return trace
 }
 
-// versioned holds in each stored state: what is stored beside a state is the version
-// of the definition that stored it.
+// versioned holds in each stored state: the version beside the state of a job is that of
+// the definition that stored it.
 func versioned(store *storage.Store) error {
 	return each(store, func(id storage.ID, m jobs.Meta) error {
 		var state json.RawMessage
@@ -121,8 +121,8 @@ func versioned(store *storage.Store) error {
 	})
 }
 
-// Proves J15, C3. Cases JB11 and JB12: after a deploy whose first run fails, and after
-// its rollback, the state is migrated from the version that stored it, whatever crashes; State reads it
+// Proves J15, C3. Cases JB11 and JB12: after a deploy, in which the first run fails, and
+// after its rollback, the state is migrated from the version that stored it, at each crash; State reads it
 // in its present form and stores nothing.
 func TestMigrationSurvivesCrashes(t *testing.T) {
 	crashes.Try(t, func(s *harness.Sim) {
@@ -141,6 +141,7 @@ func TestMigrationSurvivesCrashes(t *testing.T) {
 			s.Advance(30 * time.Minute)
 		}
 		older = oldVersion(s)
+		s.Crash(harness.Kill)
 		s.Restart(harness.WithCode(older))
 		for range 2 {
 			state, runs := stateOf(s, older)
@@ -151,7 +152,7 @@ func TestMigrationSurvivesCrashes(t *testing.T) {
 }
 
 // Proves J15, J13, Case JB11: the first run that meets a state which it cannot read
-// fails with one line, which says what to do. It is in the status too, and State says
+// fails with one line, which names the way out. It is in the status too, and State says
 // the same. The state is kept: a rollback goes on from it.
 func TestStateThatCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -210,7 +211,7 @@ func TestStateThatCannotBeRead(t *testing.T) {
 
 // Proves J15, Case JB13: a state that cannot be read is not purged with the run that is
 // given up for it: the job fails, and goes on from its state with a definition that
-// can. The error of another job's state changes nothing of what Purge means.
+// can. The error of another job's state is one like any other: Purge ends the job.
 func TestUnreadableStateIsNotPurged(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		config := continuous.Config[tally]{Version: "1", Schedule: jobs.Every(time.Hour), Exhausted: jobs.Purge}
@@ -321,8 +322,8 @@ func TestStateOfBefore(t *testing.T) {
 	}
 }
 
-// A definition whose Migrate would never be called, or whose Version cannot be
-// stored, is refused.
+// A Migrate that would never be called is refused, and so is a Version that cannot be
+// stored.
 func TestVersionsThatAreRefused(t *testing.T) {
 	migrate := func(string, []byte) (int, error) { return 0, nil }
 	run := func(context.Context, *continuous.Run[int]) error { return nil }

@@ -16,9 +16,8 @@ import (
 type Config[E, S any] struct {
 	// Name is the class of the job's objects. Required.
 	Name string
-	// Version names the forms of E and S, and whatever else a definition wants to
-	// tell of itself: at most 128 bytes. It is stored in the metadata of each job,
-	// and with the events or the state of each generation (J15).
+	// Version names the forms of E and S, in at most 128 bytes. It is stored in the
+	// metadata of each job, and with the events or the state of each generation (J15).
 	Version string
 	// MigrateEvent makes an event of the bytes of one that was stored under another
 	// Version, older or, after a rollback, newer; from is that Version, empty for an

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Proves O12, Case JB10: what Open says of a definition names one package, and its class
-// once, wherever the mistake was found; so does the error of a verb.
+// Proves O12, Case JB10: the error of Open against a definition names one package, and the class
+// once, for a mistake in any of its parts; so does the error of a verb.
 func TestErrorsNameOnePackage(t *testing.T) {
 	for want, c := range map[string]config{
 		"debounce: invalid: Name is empty":                            {Quiet: time.Second, Flush: nop},

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// CheckVersions tells what is stored as of a version that is not the one of its form.
+// CheckVersions reports a row that is stored as of another version than that of its form.
 func CheckVersions(rows map[string][]byte, form func(raw []byte) string) error {
 	b, err := decodeBuffer(rows[bufferKey])
 	if err != nil {

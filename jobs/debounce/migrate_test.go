@@ -40,15 +40,15 @@ func textOfNew(v newForm) string { return strings.Join(v.Words, " ") }
 func oldOf(text string) oldForm  { return oldForm{text} }
 func newOf(text string) newForm  { return newForm{strings.Fields(text)} }
 
-// history is the outside of a story: what was flushed, by generation.
+// history is the outside of a story: the texts that were flushed, by generation.
 type history struct {
 	s       *harness.Sim
 	folded  bool // by Reduce
 	flushed map[uint64]string
 }
 
-// formed is a definition whose values are of the form This, and whose migrations
-// make it of values of the form Other. It forgets nothing of an id for a day.
+// formed is a definition with values of the form This, and with migrations that make
+// them of values of the form Other. It forgets nothing of an id for a day.
 func formed[This, Other any](h *history, version string, of func(string) This, text func(This) string, textOfOther func(Other) string) *debounce.Job[This, This] {
 	migrate := func(from string, raw []byte) (This, error) {
 		h.s.Always("J15: migrated from the version that stored it", from != version && formOf(raw) == from, from, string(raw))
@@ -107,7 +107,7 @@ func trueVersions(store *storage.Store) error {
 
 // Proves J15, D2, D3. Cases JB12 and JB14: a deploy and its rollback in the midst of a
 // generation. Each event, or the state, is migrated from the version that stored it,
-// whatever crashes, and all are in one flush, in order.
+// at each crash, and all are in one flush, in order.
 func TestCrashMigration(t *testing.T) {
 	for _, folded := range []bool{false, true} {
 		t.Run(fmt.Sprintf("folded=%t", folded), func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestCrashMigration(t *testing.T) {
 					p, err = newer.Pending(s.Context(), s, name)
 					return err
 				}))
-				s.Always("what waits is migrated", p.Count == 2 && (folded || textOfNew(p.Events[1]) == "b") && (!folded || textOfNew(p.State) == "a b"), p)
+				s.Always("the pending events are migrated", p.Count == 2 && (folded || textOfNew(p.Events[1]) == "b") && (!folded || textOfNew(p.State) == "a b"), p)
 				addTo(s, newer, newOf("c"), "c")
 				older = oldJob(h)
 				s.Restart(harness.WithCode(older))
@@ -154,8 +154,8 @@ func TestCrashMigration(t *testing.T) {
 	}
 }
 
-// Proves J15, J13, D5. Cases JB11 and JB13: a flush whose events, or whose state, cannot
-// be read fails with one line that says what to do, and with it the job, also under
+// Proves J15, J13, D5. Cases JB11 and JB13: a flush of events, or of a state, that cannot
+// be read fails with one line that names the way out, and with it the job, also under
 // Drop. An Add to such a state is refused with the same error. A rollback flushes all.
 func TestEventsThatCannotBeRead(t *testing.T) {
 	for _, folded := range []bool{false, true} {
@@ -262,8 +262,8 @@ func TestVersionsCostNoRow(t *testing.T) {
 	}
 }
 
-// A definition whose migration would never be called, or whose Version cannot be
-// stored, is refused.
+// A migration that would never be called is refused, and so is a Version that cannot be
+// stored.
 func TestVersionsThatAreRefused(t *testing.T) {
 	state := func(string, []byte) ([]string, error) { return nil, nil }
 	ev := func(string, []byte) (event, error) { return event{}, nil }

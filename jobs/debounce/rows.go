@@ -154,7 +154,7 @@ func deleteRows(ctx context.Context, store *object.Storage, g generation) error 
 	return store.Remove(ctx, keys...)
 }
 
-// read turns the rows of a generation into what a flush of it is given. It may be
+// read turns the rows of a generation into the events or the state of its flush. It may be
 // called from any task.
 func (in *instance[E, S]) read(g generation, r rows) (events []E, state S, err error) {
 	if r.folded {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Proves O12, Case JB10: what Open says of a definition names one package, and its class
-// once, wherever the mistake was found; so do the errors of verbs.
+// Proves O12, Case JB10: the error of Open against a definition names one package, and the class
+// once, for a mistake in any of its parts; so do the errors of verbs.
 func TestErrorsNameOnePackage(t *testing.T) {
 	texts := make(map[string]error)
 	for want, c := range map[string]config{

@@ -36,7 +36,7 @@ func formOf(raw []byte) string {
 	return "2"
 }
 
-// formed is a definition whose Migrate makes In of Other. Text is the text of an In;
+// formed is a definition with a Migrate that makes In of Other. Text is the text of an In;
 // healed lets the task "dead" be done; "dead too" never is, and "a late one" fails once.
 func formed[In, Other any](s *harness.Sim, version string, migrate func(Other) In, text func(In) string, healed bool) *workerpool.Pool[In, string] {
 	return workerpool.New(workerpool.Config[In, string]{
@@ -96,7 +96,7 @@ func trueVersions(store *storage.Store) error {
 
 // Proves J15, W2, W6. Case JB14: tasks of several versions side by side, pending, dead
 // and replayed, before and after a deploy and its rollback, are run on inputs that
-// were migrated from their own version, whatever crashes.
+// were migrated from their own version, at each crash.
 func TestCrashMigration(t *testing.T) {
 	crashes.Try(t, func(s *harness.Sim) {
 		older := oldPool(s)
@@ -144,7 +144,7 @@ func TestCrashMigration(t *testing.T) {
 }
 
 // Proves J15, J13, W6. Case JB11: a task whose input cannot be read is dead with one
-// line that says what to do, and so does its letter, which has the input as it is. It
+// line that names the way out, and so does its letter, which has the input as it is. It
 // is replayed by a program that can read it.
 func TestInputThatCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -276,7 +276,7 @@ func TestInputsOfBefore(t *testing.T) {
 	})
 }
 
-// A pool whose Migrate would never be called is refused, and so is a Version that
+// A Migrate that would never be called is refused, and so is a Version that
 // cannot be stored.
 func TestVersionsThatAreRefused(t *testing.T) {
 	for want, c := range map[string]config{

@@ -95,7 +95,7 @@ func (p *Pool[In, Out]) settings() *settings {
 	return set
 }
 
-// work runs a task, whose input was stored under a version, and encodes what it made.
+// work runs a task and encodes its output. The version is that of the stored input.
 func (p *Pool[In, Out]) work(ctx context.Context, part *partition, r *row, x jobs.Execution, version string) ([]byte, error) {
 	t, err := p.taskOf(part, r, &x, version)
 	if err != nil {

@@ -43,7 +43,7 @@ func (p *partition) versioned(ctx context.Context, num uint64) error {
 	return nil
 }
 
-// oldest is the least number of a task whose input is stored, or num if there is none
+// oldest is the least number of a task with a stored input, or num if there is none
 // below it.
 func (p *partition) oldest(ctx context.Context, num uint64) (uint64, error) {
 	for _, prefix := range [...]string{taskPrefix, deadPrefix} {
@@ -62,5 +62,5 @@ func (p *partition) oldest(ctx context.Context, num uint64) (uint64, error) {
 }
 
 // inputVersion is the version that the input of a task was stored under. It needs a
-// turn: what runs beside the turns is given it.
+// turn: work beside the turns gets it as an argument.
 func (p *partition) inputVersion(num uint64) string { return p.versions.At(num) }

@@ -47,6 +47,10 @@ type LifeOptions struct {
 	Type      string // for Meta
 	Version   string // of the definition, for Meta
 	Exhausted Exhausted
+	// Drops says that the type discards stored values with a run that is given up.
+	// If the reason is that they cannot be read, the job fails instead, as it does
+	// in place of Purge.
+	Drops bool
 	// OnExhausted is called for each run that was given up, beside the turns, after
 	// the batch that gave it up is durable. It is called at least once, and again
 	// after an error, with growing waits, until ten calls have failed; after a
@@ -260,6 +264,8 @@ func (l *Life) after(out Outcome) (to Status, reason string) {
 		return Stopped, out.Result.Reason
 	case out.Reason == ReasonRecoveries, out.Kind == GaveUp && l.o.Exhausted == Fail:
 		return Failed, gaveUp
+	case (l.o.Drops || l.o.Exhausted == Purge) && l.unread(out):
+		return Failed, gaveUp
 	case l.purges(out) && len(l.hooks) > 0: // the hook is called first
 		return Failed, gaveUp
 	case l.purges(out):
@@ -272,7 +278,14 @@ func (l *Life) after(out Outcome) (to Status, reason string) {
 
 // purges reports whether the job is gone after an outcome.
 func (l *Life) purges(out Outcome) bool {
-	return out.Kind == GaveUp && out.Reason != ReasonRecoveries && l.o.Exhausted == Purge
+	return out.Kind == GaveUp && out.Reason != ReasonRecoveries && l.o.Exhausted == Purge && !l.unread(out)
+}
+
+// unread reports whether a run was given up because something stored of the job
+// could not be read: then all of it is kept, for a definition that can (J15).
+func (l *Life) unread(out Outcome) bool {
+	var bad *DecodeError
+	return out.Kind == GaveUp && errors.As(out.Err, &bad) && bad.ID == l.st.ID()
 }
 
 // moved returns m in another status, if the table has the move (J3).

@@ -2,7 +2,6 @@ package debounce
 
 import (
 	"encoding/binary"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -13,10 +12,13 @@ type generation struct {
 	number uint64 // from 1
 	count  int    // events in it
 	folded bool   // they are in a state made by Reduce, not in rows of their own
-	first  time.Time
-	last   time.Time
-	full   time.Time // when it had MaxEvents; zero: not yet
-	manual time.Time // when its flush was asked for; zero: it was not
+	// versions are those that the events, numbered from 0, were stored under; of a
+	// state it is that of number 0. The buffer stores them, and no row of an event.
+	versions jobs.Versions
+	first    time.Time
+	last     time.Time
+	full     time.Time // when it had MaxEvents; zero: not yet
+	manual   time.Time // when its flush was asked for; zero: it was not
 
 	// Set when it closes, and the same in every attempt to flush it.
 	due    time.Time
@@ -45,11 +47,12 @@ func (b *buffer) done() uint64 {
 	return b.open.number - 1
 }
 
-// close closes the open generation and opens the next.
-func (b *buffer) close(due time.Time, why Reason) {
+// close closes the open generation and opens the next, of the version of its first
+// event to be.
+func (b *buffer) close(due time.Time, why Reason, next jobs.Versions) {
 	b.closed = b.open
 	b.closed.due, b.closed.reason = due, why
-	b.open = generation{number: b.closed.number + 1}
+	b.open = generation{number: b.closed.number + 1, versions: next}
 }
 
 // drop forgets the closed generation; its rows go in the same batch.
@@ -58,7 +61,8 @@ func (b *buffer) drop() { b.closed = generation{} }
 const bufferVersion = 1
 
 // appendTo appends the row: the version, then the fields in the order below, each a
-// varint, but a reason, which is a varint length and its bytes. Times are
+// varint, but a reason, which is a varint length and its bytes, and the versions of
+// both generations, which are so too and left out if both are empty. Times are
 // nanoseconds since 1970, 0 if zero. New fields go to the end; a row that ends
 // early has zeros there.
 func (b *buffer) appendTo(row []byte) []byte {
@@ -66,7 +70,15 @@ func (b *buffer) appendTo(row []byte) []byte {
 	row = appendGeneration(row, b.open)
 	row = appendGeneration(row, b.closed)
 	row = binary.AppendVarint(row, b.flushed)
-	return binary.AppendVarint(row, b.dropped)
+	row = binary.AppendVarint(row, b.dropped)
+	if b.open.versions == "" && b.closed.versions == "" {
+		return row
+	}
+	return appendVersions(appendVersions(row, b.open.versions), b.closed.versions)
+}
+
+func appendVersions(row []byte, v jobs.Versions) []byte {
+	return append(binary.AppendUvarint(row, uint64(len(v))), v...)
 }
 
 func appendGeneration(row []byte, g generation) []byte {
@@ -96,13 +108,15 @@ func appendTime(row []byte, t time.Time) []byte {
 
 func decodeBuffer(row []byte) (b buffer, err error) {
 	if len(row) == 0 || row[0] != bufferVersion {
-		return b, fmt.Errorf("%w: debounce: buffer row is of another version", jobs.ErrInvalid)
+		return b, jobs.Invalidf("debounce", "buffer row is of another version")
 	}
 	r := reader{rest: row[1:]}
 	b.open = r.generation()
 	b.closed = r.generation()
 	b.flushed = r.varint()
 	b.dropped = r.varint()
+	b.open.versions = r.versions()
+	b.closed.versions = r.versions()
 	return b, r.check(b)
 }
 
@@ -150,14 +164,28 @@ func (r *reader) generation() (g generation) {
 	for _, t := range [...]*time.Time{&g.first, &g.last, &g.full, &g.manual, &g.due} {
 		*t = r.time()
 	}
+	g.reason = Reason(r.text())
+	return g
+}
+
+func (r *reader) versions() jobs.Versions {
+	v, err := jobs.ParseVersions(r.text())
+	if err != nil {
+		r.bad, r.rest = true, nil
+	}
+	return v
+}
+
+// text is a length and as many bytes.
+func (r *reader) text() []byte {
 	n := r.uvarint()
 	if n > uint64(len(r.rest)) {
 		r.bad, r.rest = true, nil
-		return g
+		return nil
 	}
-	g.reason = Reason(r.rest[:n])
+	text := r.rest[:n]
 	r.rest = r.rest[n:]
-	return g
+	return text
 }
 
 // check tells what is wrong with a row that was read.
@@ -169,5 +197,5 @@ func (r *reader) check(b buffer) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: debounce: buffer row is damaged", jobs.ErrInvalid)
+	return jobs.Invalidf("debounce", "buffer row is damaged")
 }

@@ -115,8 +115,9 @@ func (p *partition) beginCall(ctx context.Context, item object.Item) error {
 	}
 	if ok {
 		spec := jobs.Spec{Subject: subject(deadSubject, num), Key: p.outsideKey(num) + "/dead", Run: run, Hook: true}
+		version := p.inputVersion(num)
 		spec.Work = func(ctx context.Context, _ jobs.Execution) (jobs.Result, error) {
-			return jobs.Result{}, p.set.onDead(ctx, p, letter)
+			return jobs.Result{}, p.set.onDead(ctx, p, letter, version)
 		}
 		if _, err := p.engine.Begin(ctx, spec); err != nil {
 			return err

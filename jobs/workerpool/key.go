@@ -16,6 +16,7 @@ import (
 //	k/ key length, key, order     a task that has a key and has not ended: 0 or 1, number
 //	z/ number                     a dead letter
 //	u/ key                        the task that holds a unique key: number
+//	v                             versions that inputs were stored under, if not empty: jobs.Versions by number
 //	h/ number                     a dead letter of which OnDead has yet to be told: its run, JSON
 //
 // A pending task is in r/ or in w/, unless it waits for others of its key: then
@@ -30,6 +31,7 @@ const (
 	deadPrefix  = "z/"
 	callPrefix  = "h/"
 	uniqueKeys  = "u/"
+	versionsKey = "v"
 
 	endedMark      = "e/"
 	idempotentMark = "i/"

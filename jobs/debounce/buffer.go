@@ -32,6 +32,9 @@ type buffer struct {
 	closed  generation // is being flushed, or is about to be; number 0: there is none
 	flushed int64      // events flushed in this life
 	dropped int64      // events given up or cleared
+	// idle is a time from which the object has been idle, at the earliest; that of the
+	// metadata counts if it is later. Zero: that of the metadata counts.
+	idle time.Time
 }
 
 // isClosed reports whether a generation waits for the end of its flush.
@@ -60,13 +63,17 @@ const bufferVersion = 1
 // appendTo appends the row: the version, then the fields in the order below, each a
 // varint, but a reason, which is a varint length and its bytes. Times are
 // nanoseconds since 1970, 0 if zero. New fields go to the end; a row that ends
-// early has zeros there.
+// early has zeros there, as one does whose last field, idle, is zero.
 func (b *buffer) appendTo(row []byte) []byte {
 	row = append(row, bufferVersion)
 	row = appendGeneration(row, b.open)
 	row = appendGeneration(row, b.closed)
 	row = binary.AppendVarint(row, b.flushed)
-	return binary.AppendVarint(row, b.dropped)
+	row = binary.AppendVarint(row, b.dropped)
+	if b.idle.IsZero() {
+		return row
+	}
+	return appendTime(row, b.idle)
 }
 
 func appendGeneration(row []byte, g generation) []byte {
@@ -103,6 +110,7 @@ func decodeBuffer(row []byte) (b buffer, err error) {
 	b.closed = r.generation()
 	b.flushed = r.varint()
 	b.dropped = r.varint()
+	b.idle = r.time()
 	return b, r.check(b)
 }
 

@@ -51,7 +51,11 @@ type Config[E, S any] struct {
 	Flush func(ctx context.Context, f *Flush[E, S]) error
 
 	// Dedup is how long the id of an event is remembered. It must be longer
-	// than callers go on repeating an Add. Zero means 24 hours.
+	// than callers go on repeating an Add. An object that is running, has nothing to
+	// flush and owes no call of OnExhausted ends by itself, as by Terminate for
+	// jobs.IdleReason, once nothing has changed it for this time and it has forgotten
+	// all ids (D6). The next Add makes it anew. One that is paused or failed stays.
+	// Zero means 24 hours; it must not be negative.
 	Dedup time.Duration
 
 	// Retry says how failed flushes are tried again. The zero Retry tries once.

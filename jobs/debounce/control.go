@@ -53,6 +53,7 @@ func (in *instance[E, S]) status(_ context.Context, _ none) (Status, error) {
 		Flushing: b.closed.count, Flushed: b.done(), EventsFlushed: b.flushed, EventsDropped: b.dropped,
 	}
 	s.Due, s.Reason = in.limits.due(b.open)
+	s.PurgeAt = in.life.IdleEnd()
 	return s, nil
 }
 
@@ -102,6 +103,7 @@ func (in *instance[E, S]) clear(ctx context.Context, _ none) (n int, err error) 
 		in.known = false
 		b.open = generation{number: g.number}
 		b.dropped += int64(n)
+		b.idle = in.life.Now()
 		if err := in.store(ctx, b); err != nil {
 			return err
 		}

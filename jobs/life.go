@@ -171,13 +171,17 @@ func (l *Life) NextRun() time.Time {
 // do, or is not running, or its type keeps it. See Leaver.
 func (l *Life) IdleEnd() time.Time {
 	t, ok := l.t.(Leaver)
-	if !ok || l.meta.Status != Running || len(l.hooks) > 0 || !l.NextRun().IsZero() {
+	switch {
+	case !ok, l.meta.Status != Running, !l.NextRun().IsZero():
+		return time.Time{}
+	case len(l.hooks) > 0:
 		return time.Time{}
 	}
-	if at := t.IdleEnd(l.meta.UpdatedAt); !at.IsZero() {
-		return storable(at)
+	at := t.IdleEnd(l.meta.UpdatedAt)
+	if at.IsZero() {
+		return at
 	}
-	return time.Time{}
+	return storable(at)
 }
 
 // leave ends a job that has been idle for long enough.

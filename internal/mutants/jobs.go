@@ -41,13 +41,13 @@ var jobMutants = []mutant{
 		return err
 	}
 	due := e.next()
-	a :=`,
+	if due.IsZero()`,
 			New: `	at, armed, err := e.st.Alarm(ctx)
 	if err != nil || mutant("no-wake-up-check") {
 		return err
 	}
 	due := e.next()
-	a :=`,
+	if due.IsZero()`,
 		}},
 		Package: "jobs/continuous", Test: "TestRecoveryIsPrompt",
 	},

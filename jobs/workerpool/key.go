@@ -17,6 +17,7 @@ import (
 //	z/ number                     a dead letter
 //	u/ key                        the task that holds a unique key: number
 //	h/ number                     a dead letter of which OnDead has yet to be told: its run, JSON
+//	o                             a call of OnEmpty that is to be made again: its run, JSON
 //
 // A pending task is in r/ or in w/, unless it waits for others of its key: then
 // it is in k/ with a 0. A running task is in neither. The engine's keys begin with
@@ -29,6 +30,7 @@ const (
 	chainPrefix = "k/"
 	deadPrefix  = "z/"
 	callPrefix  = "h/"
+	emptyKey    = "o" // the progress of a call of OnEmpty that failed
 	uniqueKeys  = "u/"
 
 	endedMark      = "e/"

@@ -68,7 +68,8 @@ type Config[E, S any] struct {
 	// OnExhausted is called for each flush that was given up, beside the turns: at
 	// least once, unless ten calls in a row end with an error. A repeat, after an
 	// error or a crash, has the same Key. Calls for one object come in order, one
-	// at a time; flushes go on meanwhile, until 16 calls are owed.
+	// at a time; flushes go on meanwhile, until 16 calls are owed. With Exhausted Drop
+	// the events are gone by then; see there.
 	OnExhausted func(ctx context.Context, x *jobs.Exhaustion) error
 	// Execution holds the finer settings of the attempts: leases and recovery.
 	// Its Retry, Timeout and LazyAlarm are set by this package. Zero is fit for
@@ -87,7 +88,11 @@ const (
 	// Resume flushes them with a fresh budget.
 	Fail Exhausted = iota
 	// Drop discards the events of that flush, with an event that says how many
-	// (see EventDropped), and goes on with the next.
+	// (see EventDropped), and goes on with the next. They are gone in the batch that
+	// gives the flush up, so OnExhausted is not told which they were. A Flush that
+	// would keep them puts them elsewhere in its last attempt, under its Key, and
+	// returns nil. An attempt may be the last one if its Flush.Attempt is at least
+	// Retry.MaxAttempts.
 	Drop
 )
 

@@ -164,12 +164,16 @@ func (s *Store) Marks(o Object, removal int64, key string, limit int, f func(rem
 // MarksEnd returns when the last mark of the object expires that has not expired by
 // now, as b, which may be nil, leaves the marks; 0 if there is none. It reads up to
 // limit marks. Of an object that may have more it returns when its last bucket is
-// removed, which is no earlier.
+// removed, which is no earlier. The answer is 0 or later than now.
 func (s *Store) MarksEnd(b *Batch, o Object, now int64, limit int) (last int64, err error) {
 	if o.Number == 0 {
 		return 0, s.Err()
 	}
-	from, to := bucketKey(nil, o, max(now, 0)), rowKey(nil, o.Shard, o.Number, subMark+1) // buckets removed earlier hold no such mark
+	if now = max(now, 0); now == math.MaxInt64 {
+		return 0, s.Err()
+	}
+	// Buckets that are removed by now hold no such mark.
+	from, to := bucketKey(nil, o, now+1), rowKey(nil, o.Shard, o.Number, subMark+1)
 	it, err := s.iter(b, from, to, false, rowPrefixLen)
 	if err != nil {
 		return 0, err

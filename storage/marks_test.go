@@ -167,7 +167,7 @@ func TestMarksEnd(t *testing.T) {
 	}{
 		{nil, 0, 5, long}, {nil, long - 1, 5, long}, {nil, long, 5, 0}, {nil, last + 1, 5, 0},
 		{&later, 0, 5, 30}, {&later, 29, 5, 30}, {&later, 30, 5, 0},
-		{nil, 0, 4, last}, {nil, 29, 1, last},
+		{nil, 0, 4, last}, {nil, 29, 1, last}, {nil, last - 1, 1, last}, {nil, last, 0, 0}, {nil, math.MaxInt64, 1, 0},
 	} {
 		got, err := s.MarksEnd(c.batch, o, c.now, int(c.limit))
 		if got != c.want || err != nil {

@@ -48,10 +48,9 @@ var purgeMutants = []mutant{
 	{
 		Name: "idle-object-forgets-a-promised-id", Promise: "D6", File: "jobs/debounce/idle.go",
 		Edits: []edit{{
-			Old: `	if err != nil || end.IsZero() {
+			Old: `	if err != nil || !end.After(in.life.Now()) {
 `,
-			New: `	if err != nil || end.IsZero() || mutant("idle-object-forgets-a-promised-id") {
-		end = time.Time{}
+			New: `	if err != nil || !end.After(in.life.Now()) || mutant("idle-object-forgets-a-promised-id") {
 `,
 		}},
 		Package: "jobs/debounce", Test: "TestShorterDedup",
@@ -115,5 +114,18 @@ var purgeMutants = []mutant{
 `,
 		}},
 		Package: "jobs/debounce", Test: "TestKeysOfLivesDiffer",
+	},
+	{
+		Name: "removed-bucket-keeps-the-object", Promise: "D6", File: "storage/marks.go",
+		Edits: []edit{{
+			Old: `	from, to := bucketKey(nil, o, now+1), rowKey(nil, o.Shard, o.Number, subMark+1)
+`,
+			New: `	from, to := bucketKey(nil, o, now+1), rowKey(nil, o.Shard, o.Number, subMark+1)
+	if mutant("removed-bucket-keeps-the-object") {
+		from = bucketKey(nil, o, now)
+	}
+`,
+		}},
+		Package: "jobs/debounce", Test: "TestIdleObjectWithManyIDs",
 	},
 }

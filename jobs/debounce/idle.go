@@ -24,7 +24,7 @@ func (in *instance[E, S]) IdleEnd(updated time.Time) time.Time {
 // then it is taken for idle from a time that lets it end when the last id is forgotten.
 func (in *instance[E, S]) Leaves(ctx context.Context) (bool, error) {
 	end, err := in.st.MarksEnd(ctx)
-	if err != nil || end.IsZero() {
+	if err != nil || !end.After(in.life.Now()) {
 		return err == nil, err
 	}
 	b := in.buffer

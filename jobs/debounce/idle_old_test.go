@@ -3,6 +3,7 @@ package debounce_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -185,3 +186,25 @@ func TestKeysOfLivesDiffer(t *testing.T) {
 type sameNumber struct{}
 
 func (sameNumber) Uint64() uint64 { return 7 }
+
+// Proves D6: an object with more ids than one look reads ends no earlier than another,
+// and at most a quarter of its dedup time later.
+func TestIdleObjectWithManyIDs(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		b := newBook(s, config{Quiet: seconds(5), Dedup: time.Hour})
+		for i := range 1100 {
+			b.add(fmt.Sprint(i))
+		}
+		s.Advance(seconds(5))
+		end := s.Now().Add(time.Hour)
+		b.until(end.Add(-1))
+		if !b.exists() {
+			s.Errorf("D6: the object is gone before its dedup time is over")
+		}
+		s.Advance(1)
+		if at := b.purgeAt(); !at.After(end) || at.After(end.Add(time.Hour/4)) {
+			s.Errorf("D6: the object goes at %v, which is not within a quarter of an hour after %v", at, end)
+		}
+		b.goesAt(b.purgeAt())
+	}, checks...)
+}

@@ -116,14 +116,14 @@ var purgeMutants = []mutant{
 		Package: "jobs/debounce", Test: "TestKeysOfLivesDiffer",
 	},
 	{
-		Name: "removed-bucket-keeps-the-object", Promise: "D6", File: "storage/marks.go",
+		Name: "ids-beyond-those-read-forgotten", Promise: "D6", File: "storage/marks.go",
 		Edits: []edit{{
-			Old: `	from, to := bucketKey(nil, o, now+1), rowKey(nil, o.Shard, o.Number, subMark+1)
+			Old: `	return s.lastRemoval(b, from, to)
 `,
-			New: `	from, to := bucketKey(nil, o, now+1), rowKey(nil, o.Shard, o.Number, subMark+1)
-	if mutant("removed-bucket-keeps-the-object") {
-		from = bucketKey(nil, o, now)
+			New: `	if mutant("ids-beyond-those-read-forgotten") {
+		return last, it.Close()
 	}
+	return s.lastRemoval(b, from, to)
 `,
 		}},
 		Package: "jobs/debounce", Test: "TestIdleObjectWithManyIDs",

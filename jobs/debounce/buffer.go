@@ -34,6 +34,9 @@ type buffer struct {
 	closed  generation // is being flushed, or is about to be; number 0: there is none
 	flushed int64      // events flushed in this life
 	dropped int64      // events given up or cleared
+	// idle is a time from which the object has been idle, at the earliest; that of the
+	// metadata counts if it is later. Zero: that of the metadata counts.
+	idle time.Time
 }
 
 // isClosed reports whether a generation waits for the end of its flush.
@@ -61,17 +64,22 @@ func (b *buffer) drop() { b.closed = generation{} }
 const bufferVersion = 1
 
 // appendTo appends the row: the version, then the fields in the order below, each a
-// varint, but a reason, which is a varint length and its bytes, and the versions of
-// both generations, which are so too and left out if both are empty. Times are
-// nanoseconds since 1970, 0 if zero. New fields go to the end; a row that ends
-// early has zeros there.
+// varint, but a reason, and the versions of a generation, each of which is a varint
+// length and its bytes. Times are nanoseconds since 1970, 0 if zero. New fields go to
+// the end. A row that ends early has zeros there: one without versions ends after idle,
+// and before it if that is zero.
 func (b *buffer) appendTo(row []byte) []byte {
 	row = append(row, bufferVersion)
 	row = appendGeneration(row, b.open)
 	row = appendGeneration(row, b.closed)
 	row = binary.AppendVarint(row, b.flushed)
 	row = binary.AppendVarint(row, b.dropped)
-	if b.open.versions == "" && b.closed.versions == "" {
+	versions := b.open.versions != "" || b.closed.versions != ""
+	if !versions && b.idle.IsZero() {
+		return row
+	}
+	row = appendTime(row, b.idle)
+	if !versions {
 		return row
 	}
 	return appendVersions(appendVersions(row, b.open.versions), b.closed.versions)
@@ -115,6 +123,7 @@ func decodeBuffer(row []byte) (b buffer, err error) {
 	b.closed = r.generation()
 	b.flushed = r.varint()
 	b.dropped = r.varint()
+	b.idle = r.time()
 	b.open.versions = r.versions()
 	b.closed.versions = r.versions()
 	return b, r.check(b)

@@ -50,6 +50,7 @@ func drawBuffer(rt *rapid.T) buffer {
 	}
 	b.flushed = rapid.Int64Min(0).Draw(rt, "flushed")
 	b.dropped = rapid.Int64Min(0).Draw(rt, "dropped")
+	b.idle = drawTime(rt, "idle")
 	return b
 }
 
@@ -70,12 +71,12 @@ func TestBufferRoundTrip(t *testing.T) {
 func TestBufferWithoutNewFields(t *testing.T) {
 	old := buffer{open: generation{number: 3, count: 2, first: at(1), last: at(2)}}
 	row := old.appendTo(nil)
-	row = row[:len(row)-3] // no closed generation, no counts
+	row = row[:len(row)-3] // no closed generation, no counts, no time since when it is idle
 	got, err := decodeBuffer(row)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.open.count != 2 || got.isClosed() || got.flushed != 0 {
+	if got.open.count != 2 || got.isClosed() || got.flushed != 0 || !got.idle.IsZero() {
 		t.Errorf("read %+v", got)
 	}
 }

@@ -66,7 +66,11 @@ type Config[E, S any] struct {
 	Flush func(ctx context.Context, f *Flush[E, S]) error
 
 	// Dedup is how long the id of an event is remembered. It must be longer
-	// than callers go on repeating an Add. Zero means 24 hours.
+	// than callers go on repeating an Add. An object that is running, has nothing to
+	// flush and owes no call of OnExhausted ends by itself, as by Terminate for
+	// jobs.IdleReason, once nothing has changed it for this time and it has forgotten
+	// all ids (D6). The next Add makes it anew. One that is paused or failed stays.
+	// Zero means 24 hours; it must not be negative.
 	Dedup time.Duration
 
 	// Retry says how failed flushes are tried again. The zero Retry tries once.
@@ -79,7 +83,8 @@ type Config[E, S any] struct {
 	// OnExhausted is called for each flush that was given up, beside the turns: at
 	// least once, unless ten calls in a row end with an error. A repeat, after an
 	// error or a crash, has the same Key. Calls for one object come in order, one
-	// at a time; flushes go on meanwhile, until 16 calls are owed.
+	// at a time; flushes go on meanwhile, until 16 calls are owed. With Exhausted Drop
+	// the events are gone by then; see there.
 	OnExhausted func(ctx context.Context, x *jobs.Exhaustion) error
 	// Concurrency is how many flushes of all jobs of this definition may execute at
 	// a time in a host. The others wait in the order in which they came due, behind
@@ -106,7 +111,11 @@ const (
 	// Resume flushes them with a fresh budget.
 	Fail Exhausted = iota
 	// Drop discards the events of that flush, with an event that says how many
-	// (see EventDropped), and goes on with the next.
+	// (see EventDropped), and goes on with the next. They are gone in the batch that
+	// gives the flush up, so OnExhausted is not told which they were. A Flush that
+	// would keep them puts them elsewhere in its last attempt, under its Key, and
+	// returns nil. An attempt may be the last one if its Flush.Attempt is at least
+	// Retry.MaxAttempts.
 	Drop
 )
 

@@ -54,6 +54,7 @@ func (in *instance[E, S]) status(_ context.Context, _ none) (Status, error) {
 		Waiting: in.life.Waiting(),
 	}
 	s.Due, s.Reason = in.limits.due(b.open)
+	s.PurgeAt = in.life.IdleEnd()
 	return s, nil
 }
 
@@ -103,6 +104,7 @@ func (in *instance[E, S]) clear(ctx context.Context, _ none) (n int, err error) 
 		in.known = false
 		b.open = generation{number: g.number, versions: in.fresh}
 		b.dropped += int64(n)
+		b.idle = in.life.Now()
 		if err := in.store(ctx, b); err != nil {
 			return err
 		}

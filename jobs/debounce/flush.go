@@ -24,7 +24,7 @@ type Flush[E, S any] struct {
 	ID         string // the object's name
 	Generation uint64 // counts the flushes of the object from 1
 	// Key names this generation among all of the store, and never another one,
-	// not even after the job was terminated and began anew: an idempotency key
+	// not even after the object has ended and begun anew: an idempotency key
 	// for what the flush does outside.
 	Key    string
 	Reason Reason

@@ -110,7 +110,7 @@ func (s *stored) read(key string, value []byte) error {
 		s.chained[chain] = append(s.chained[chain], num)
 		s.entered[num] = value[0] == 1
 		return err
-	case callPrefix:
+	case callPrefix, emptyKey:
 		return nil
 	case versionsKey:
 		var err error

@@ -80,8 +80,9 @@ type Config[In, Out any] struct {
 	// after an error or a crash, has the same ID.
 	OnDead func(ctx context.Context, d DeadLetter[In]) error
 	// OnEmpty is called, beside the turns, when the last task of a partition has
-	// ended; at least once, with the same rule as OnDead. New tasks may have come
-	// meanwhile.
+	// ended; at least once, unless ten calls in a row fail, or the call kills its
+	// process. New tasks may have come meanwhile. A last task that ends while a call
+	// that failed waits to be repeated asks for no call of its own.
 	OnEmpty func(ctx context.Context, partition int) error
 }
 

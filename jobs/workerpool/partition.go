@@ -54,7 +54,8 @@ type partition struct {
 
 	calling  int       // executions open of OnDead
 	emptying bool      // an execution of OnEmpty is open
-	callAt   time.Time // no call of OnDead or OnEmpty before this
+	emptyRun jobs.Run  // the progress of a call of OnEmpty that is to be made again
+	callAt   time.Time // no call of OnDead before this
 
 	waiters map[uint64]chan struct{} // closed when the task has ended; 0: when no task is left
 	backlog *object.Backlog
@@ -121,6 +122,9 @@ func (p *partition) load(ctx context.Context) error {
 		}
 	}
 	if err := p.loadVersions(ctx); err != nil {
+		return err
+	}
+	if err := p.loadEmpty(ctx); err != nil {
 		return err
 	}
 	widest, err := p.widestKnown(ctx)

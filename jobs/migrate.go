@@ -106,20 +106,33 @@ const maxCauseBytes = 512
 
 // Error names the object, the value, both versions, the cause, and a way out.
 func (e *DecodeError) Error() string {
-	back := fmt.Sprintf("go back to version %q", e.Stored)
-	if e.Stored == "" {
-		back = "go back to the program that stored it"
-	}
 	failed := "does not decode"
-	remedy := fmt.Sprintf("give Config.%s, or %s", e.field, back)
+	if e.migrated {
+		failed = "is not migrated"
+	}
+	return fmt.Sprintf("%s: %s, stored under %s and read under %s, %s: %s: %s, or go back to %s",
+		e.ID, e.Value, called(e.Stored), called(e.Version), failed, alarm.Cut(e.cause(), maxCauseBytes), e.remedy(), e.origin())
+}
+
+// remedy is the way forward.
+func (e *DecodeError) remedy() string {
 	switch {
 	case e.migrated:
-		failed, remedy = "is not migrated", fmt.Sprintf("mend Config.%s, or %s", e.field, back)
-	case e.Stored == e.Version:
-		remedy = fmt.Sprintf("give Config another Version, and Config.%s, or go back to the program that stored it", e.field)
+		return "mend Config." + e.field
+	case e.Version == "":
+		return "give Config a Version, and Config." + e.field
+	case e.Version == e.Stored:
+		return "give Config another Version, and Config." + e.field
 	}
-	return fmt.Sprintf("%s: %s, stored under %s and read under %s, %s: %s: %s",
-		e.ID, e.Value, called(e.Stored), called(e.Version), failed, alarm.Cut(e.cause(), maxCauseBytes), remedy)
+	return "give Config." + e.field
+}
+
+// origin is the way back.
+func (e *DecodeError) origin() string {
+	if e.Stored == "" || e.Stored == e.Version {
+		return "the program that stored it"
+	}
+	return called(e.Stored)
 }
 
 // cause is the text of Err, without the package of a panic.

@@ -165,7 +165,7 @@ func TestStateThatCannotBeRead(t *testing.T) {
 		"the same version": {"1", "1", nil,
 			`stored under version "1" and read under version "1", does not decode: json: cannot unmarshal object into Go value of type int: give Config another Version, and Config.Migrate, or go back to the program that stored it`},
 		"no versions": {"", "", nil,
-			`stored under no version and read under no version, does not decode: json: cannot unmarshal object into Go value of type int: give Config another Version, and Config.Migrate, or go back to the program that stored it`},
+			`stored under no version and read under no version, does not decode: json: cannot unmarshal object into Go value of type int: give Config a Version, and Config.Migrate, or go back to the program that stored it`},
 		"a Migrate that fails": {"", "2", func(from string, _ []byte) (int, error) { return 7, errors.New("no way from " + from) },
 			`stored under no version and read under version "2", is not migrated: no way from : mend Config.Migrate, or go back to the program that stored it`},
 		"a Migrate that panics": {"1", "2", func(string, []byte) (int, error) { panic("ouch") },

@@ -155,7 +155,7 @@ func TestInputThatCannotBeRead(t *testing.T) {
 		"no Migrate": {"2", nil,
 			`read under version "2", does not decode: json: cannot unmarshal object into Go value of type int: give Config.Migrate, or go back to version "1"`},
 		"no Version any more": {"", nil,
-			`read under no version, does not decode: json: cannot unmarshal object into Go value of type int: give Config.Migrate, or go back to version "1"`},
+			`read under no version, does not decode: json: cannot unmarshal object into Go value of type int: give Config a Version, and Config.Migrate, or go back to version "1"`},
 		"a Migrate that panics": {"2", func(string, []byte) (int, error) { panic("ouch") },
 			`read under version "2", is not migrated: it panicked: ouch: mend Config.Migrate, or go back to version "1"`},
 	} {

@@ -230,3 +230,11 @@ func TestCronOfARepeatedHour(t *testing.T) {
 		}
 	}
 }
+
+// Proves C2: the working day nearest to the 31st is not in a month that has none.
+func TestCronOfAWorkdayThatIsMissing(t *testing.T) {
+	from := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	if next := Cron("0 0 0 31W * *", "").Next(Cursor{Last: from}).Format(time.DateOnly); next != "2026-03-31" {
+		t.Errorf("after January the next is %s, want 2026-03-31", next)
+	}
+}

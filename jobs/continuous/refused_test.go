@@ -190,6 +190,9 @@ func (r refusal) with(t *testing.T, limit int) (states []string, err error) {
 		_, _ = j.Status(s.Context(), s, "a")
 		if after, _ := alarmRow(s, j.ID("a")); !open {
 			s.Always("a wake-up leaves the alarm of a job at rest", after == alarm, after, alarm)
+		} else {
+			due := alarmOf(s, "a").Sub(s.Now())
+			s.Always("a wake-up arms a lost execution, whatever retry its alarm waits for", due == 100*time.Millisecond, due)
 		}
 	}, harness.OneAlarm, harness.NeverOrphaned, harness.Invariant("C3: runCount is the number of committed runs", committed),
 		harness.HostOptions(func(o *object.Options) { o.MaxBatchBytes = bytes }))

@@ -23,11 +23,15 @@ type Disk struct {
 	what   atomic.Pointer[string]
 }
 
-// At returns a disk whose n-th operation fails. The first is number 1.
+// At returns a disk whose n-th operation fails. The first is number 1; with 0 none
+// fails.
 func At(n int) *Disk { return &Disk{at: int64(n)} }
 
 // Failed reports whether the operation has come.
 func (d *Disk) Failed() bool { return d.failed.Load() }
+
+// Count is how many operations there were.
+func (d *Disk) Count() int64 { return d.count.Load() }
 
 // String names the operation that fails, as far as it has come.
 func (d *Disk) String() string {

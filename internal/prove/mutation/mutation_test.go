@@ -174,19 +174,36 @@ func TestSampleAndFloor(t *testing.T) {
 	}
 }
 
-// The quick tests come first if they take up to a quarter of the time.
+// The quick tests come first: those that take up to a 64th of the time of all, then up
+// to a 16th, then up to a quarter.
 func TestQuickTestsFirst(t *testing.T) {
-	slow, quick, quicker := &timed{"Slow", 750}, &timed{"Quick", 150}, &timed{"Quicker", 100}
-	parts := quickFirst([]*timed{slow, quick, quicker})
-	if len(parts) != 2 || !slices.Equal(parts[0], []*timed{quicker, quick}) || !slices.Equal(parts[1], []*timed{slow}) {
-		t.Errorf("a quarter is quick: %v", parts)
+	names := func(took ...time.Duration) (text string) {
+		var tests []*timed
+		for i, d := range took {
+			tests = append(tests, &timed{string(rune('a' + i)), d})
+		}
+		for _, part := range quickFirst(tests) {
+			for _, test := range part {
+				text += test.name
+			}
+			text += " "
+		}
+		return text
 	}
-	quick.took++
-	if parts = quickFirst([]*timed{slow, quick, quicker}); len(parts) != 2 || len(parts[0]) != 1 {
-		t.Errorf("more than a quarter: %v", parts)
-	}
-	if parts = quickFirst([]*timed{slow}); len(parts) != 1 || len(parts[0]) != 1 {
-		t.Errorf("one test: %v", parts)
+	for _, c := range []struct {
+		took []time.Duration
+		want string
+	}{
+		{[]time.Duration{480, 10, 30, 120}, "b c d a "}, // of 640: 10, 40, 160
+		{[]time.Duration{480, 11, 29, 120}, "bc d a "},
+		{[]time.Duration{480, 10, 31, 119}, "b cd a "},
+		{[]time.Duration{479, 10, 30, 121}, "b c da "},
+		{[]time.Duration{5, 5, 630}, "ab c "},
+		{[]time.Duration{100}, "a "},
+	} {
+		if got := names(c.took...); got != c.want {
+			t.Errorf("tests of %v are run as %q, want %q", c.took, got, c.want)
+		}
 	}
 }
 

@@ -130,7 +130,7 @@ func (t *trial) each(n int, f func(i int)) {
 }
 
 // try runs the tests that reach a mutation, with it, until some find it: suite by
-// suite, and of each first the quick ones, which find most, then the others.
+// suite, and of each first the quick ones, which find most, then the slower ones.
 func (t *trial) try(ctx context.Context, m mutation) result {
 	r := result{mutation: m, outcome: unreached}
 	for i, s := range t.suites {
@@ -148,18 +148,23 @@ func (t *trial) try(ctx context.Context, m mutation) result {
 	return r
 }
 
-// quickFirst parts the tests into the quickest, which together take up to a quarter
-// of the time of all, and the others.
-func quickFirst(tests []*timed) [][]*timed {
+// quickFirst parts the tests by the time that they take: those that together take up
+// to a 64th of the time of all, the next up to a 16th, the next up to a quarter, and
+// the others.
+func quickFirst(tests []*timed) (parts [][]*timed) {
 	sorted := slices.SortedFunc(slices.Values(tests), func(a, b *timed) int { return cmp.Compare(a.took, b.took) })
-	quarter, quick := total(tests)/4, 0
-	for quick < len(sorted) && total(sorted[:quick+1]) <= quarter {
-		quick++
+	begin, all := 0, total(sorted)
+	for _, share := range []time.Duration{64, 16, 4} {
+		end := begin
+		for end < len(sorted) && total(sorted[:end+1]) <= all/share {
+			end++
+		}
+		if end > begin {
+			parts = append(parts, sorted[begin:end])
+			begin = end
+		}
 	}
-	if quick == 0 {
-		return [][]*timed{sorted}
-	}
-	return [][]*timed{sorted[:quick], sorted[quick:]}
+	return append(parts, sorted[begin:])
 }
 
 // total is the time that tests take one after another.

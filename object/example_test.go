@@ -81,7 +81,8 @@ func ExampleOpen() {
 	object.Handle(broken, "", (*Counter).Add)
 	_, err := object.Open(object.Options{Dir: "data"}, broken)
 	fmt.Println(err)
-	// Output: object: class "bad/name": a method has no name
+	// Output: object: class "bad/name": class name "bad/name" holds NUL or a slash
+	// object: class "bad/name": a method has no name
 }
 
 // A call with a key runs once, however often it is sent.

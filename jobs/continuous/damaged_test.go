@@ -118,7 +118,7 @@ func TestDamagedState(t *testing.T) {
 		s.Advance(3 * time.Hour)
 		st, err := j.Status(s.Context(), s, "a")
 		s.OK(err)
-		s.Always("runs fail", st.Meta.RunCount == 0 && st.Meta.Failures > 1 && strings.Contains(st.Meta.LastError, "decode state"), st.Meta)
+		s.Always("runs fail", st.Meta.RunCount == 0 && st.Meta.Failures > 1 && strings.Contains(st.Meta.LastError, "state, stored under no version and read under no version, does not decode"), st.Meta)
 		_, err = j.State(s.Context(), s, "a")
 		s.Always("and the state is as it was", err != nil, err)
 	})

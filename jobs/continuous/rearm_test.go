@@ -3,6 +3,7 @@ package continuous_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func TestRearmIsCutOff(t *testing.T) {
 					ended = make(chan error, 1)
 					go func() { ended <- host.Shutdown(context.Background()) }()
 					for !st.Closing() {
-						time.Sleep(time.Millisecond)
+						runtime.Gosched()
 					}
 					return nil, object.ErrShutdown
 				}

@@ -61,15 +61,19 @@ func (it *failingIter) step(to func() bool) bool {
 	return it.err == nil && to()
 }
 
-func (it *failingIter) First() bool            { return it.step(it.Iterator.First) }
-func (it *failingIter) Last() bool             { return it.step(it.Iterator.Last) }
-func (it *failingIter) Next() bool             { return it.step(it.Iterator.Next) }
-func (it *failingIter) Prev() bool             { return it.step(it.Iterator.Prev) }
-func (it *failingIter) SeekGE(key []byte) bool { return it.step(func() bool { return it.Iterator.SeekGE(key) }) }
-func (it *failingIter) SeekLT(key []byte) bool { return it.step(func() bool { return it.Iterator.SeekLT(key) }) }
-func (it *failingIter) Valid() bool            { return it.err == nil && it.Iterator.Valid() }
-func (it *failingIter) Error() error           { return errors.Join(it.err, it.Iterator.Error()) }
-func (it *failingIter) Close() error           { return errors.Join(it.err, it.Iterator.Close()) }
+func (it *failingIter) First() bool { return it.step(it.Iterator.First) }
+func (it *failingIter) Last() bool  { return it.step(it.Iterator.Last) }
+func (it *failingIter) Next() bool  { return it.step(it.Iterator.Next) }
+func (it *failingIter) Prev() bool  { return it.step(it.Iterator.Prev) }
+func (it *failingIter) SeekGE(key []byte) bool {
+	return it.step(func() bool { return it.Iterator.SeekGE(key) })
+}
+func (it *failingIter) SeekLT(key []byte) bool {
+	return it.step(func() bool { return it.Iterator.SeekLT(key) })
+}
+func (it *failingIter) Valid() bool  { return it.err == nil && it.Iterator.Valid() }
+func (it *failingIter) Error() error { return errors.Join(it.err, it.Iterator.Error()) }
+func (it *failingIter) Close() error { return errors.Join(it.err, it.Iterator.Close()) }
 
 // rows is what an object is made of: keys with bytes, an alarm, a mark.
 type rows struct {

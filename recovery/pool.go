@@ -34,8 +34,8 @@ type partition struct {
 // lookAtPool reads what is stored of a partition, if the object is one: if the row
 // under the key of the counters is whole and its sums are right (W1).
 func (f *facts) lookAtPool(s *storage.Store, o storage.Object) error {
-	raw, ok, err := s.Data(nil, o, countersKey)
-	if err != nil || !ok || !f.pool.decode(raw) {
+	raw, _, err := s.Data(nil, o, countersKey)
+	if err != nil || !f.pool.decode(raw) {
 		return err
 	}
 	it, err := s.ListData(nil, o, executionsFrom, executionsTo, false)

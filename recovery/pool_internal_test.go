@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"testing"
+	"time"
 )
 
 // counters is the row of a partition's counters; see FORMAT.md.
@@ -29,24 +30,26 @@ func TestCountersAreRecognized(t *testing.T) {
 		raw  []byte
 		want partition
 	}{
-		"running":       {counters(1, 0, 0, right...), partition{is: true, pending: 1, running: 2}},
-		"paused":        {counters(1, 1, 0, right...), partition{is: true, pending: 1, running: 2, paused: true}},
-		"draining":      {counters(1, 2, 0, right...), partition{is: true, pending: 1, running: 2}},
-		"due":           {counters(1, 0, 1, right...), partition{is: true, pending: 1, running: 2, due: true}},
-		"calls":         {counters(1, 0, 0, with(10, 1)...), partition{is: true, pending: 1, running: 2, due: true}},
-		"no calls":      {counters(1, 0, 0, with(9, 1)...), partition{is: true, pending: 1, running: 2}},
-		"newer":         {counters(1, 0, 0, append(with(10, 0), 7)...), partition{is: true, pending: 1, running: 2}},
-		"older version": {counters(0, 0, 0, right...), partition{}},
-		"newer version": {counters(2, 0, 0, right...), partition{}},
-		"another mode":  {counters(1, 3, 0, right...), partition{}},
-		"another due":   {counters(1, 0, 2, right...), partition{}},
-		"fewer":         {counters(1, 0, 0, right[:10]...), partition{}},
-		"no counters":   {counters(1, 0, 0), partition{}},
-		"three bytes":   {[]byte{1, 0, 0}, partition{}},
-		"empty":         {nil, partition{}},
-		"cut":           {append([]byte{1, 0, 0, 11}, make([]byte, 10)...), partition{}},
-		"no number":     {append([]byte{1, 0, 0, 11}, bytes.Repeat([]byte{0xff}, 11)...), partition{}},
-		"bad count":     {append([]byte{1, 0, 0}, bytes.Repeat([]byte{0xff}, 30)...), partition{}},
+		"running":        {counters(1, 0, 0, right...), partition{is: true, pending: 1, running: 2}},
+		"paused":         {counters(1, 1, 0, right...), partition{is: true, pending: 1, running: 2, paused: true}},
+		"draining":       {counters(1, 2, 0, right...), partition{is: true, pending: 1, running: 2}},
+		"due":            {counters(1, 0, 1, right...), partition{is: true, pending: 1, running: 2, due: true}},
+		"calls":          {counters(1, 0, 0, with(10, 1)...), partition{is: true, pending: 1, running: 2, due: true}},
+		"no calls":       {counters(1, 0, 0, with(9, 1)...), partition{is: true, pending: 1, running: 2}},
+		"newer":          {counters(1, 0, 0, append(with(10, 0), 7)...), partition{is: true, pending: 1, running: 2}},
+		"older version":  {counters(0, 0, 0, right...), partition{}},
+		"newer version":  {counters(2, 0, 0, right...), partition{}},
+		"another mode":   {counters(1, 3, 0, right...), partition{}},
+		"another due":    {counters(1, 0, 2, right...), partition{}},
+		"fewer":          {counters(1, 0, 0, right[:10]...), partition{}},
+		"no counters":    {counters(1, 0, 0), partition{}},
+		"three bytes":    {[]byte{1, 0, 0}, partition{}},
+		"empty":          {nil, partition{}},
+		"cut":            {append([]byte{1, 0, 0, 11}, make([]byte, 10)...), partition{}},
+		"count too high": {append([]byte{1, 0, 0, 20}, counters(1, 0, 0, right...)[4:]...), partition{}},
+		"count too low":  {append([]byte{1, 0, 0, 10}, counters(1, 0, 0, right...)[4:]...), partition{}},
+		"no number":      {append([]byte{1, 0, 0, 11}, bytes.Repeat([]byte{0xff}, 11)...), partition{}},
+		"bad count":      {append([]byte{1, 0, 0}, bytes.Repeat([]byte{0xff}, 30)...), partition{}},
 	} {
 		var p partition
 		ok := p.decode(tt.raw)
@@ -105,6 +108,40 @@ func TestPartitionContradicts(t *testing.T) {
 		promise, problem, orphan := tt.p.contradiction(tt.armed)
 		if promise != tt.promise || orphan != tt.orphan || (problem == "") != (promise == "") {
 			t.Errorf("%+v, armed %t: %s, %q, %t", tt.p, tt.armed, promise, problem, orphan)
+		}
+	}
+}
+
+// Proves A1, J2, J3, J5, R3: the contradictions of a job, in each status.
+func TestJobContradicts(t *testing.T) {
+	at := time.Unix(1, 0)
+	for _, tt := range []struct {
+		f       facts
+		promise string
+		orphan  bool
+	}{
+		{facts{}, "", false},
+		{facts{armed: true, listed: true}, "", false},
+		{facts{armed: true}, "A1", false},
+		{facts{open: true}, "J5", false},
+		{facts{open: true, armed: true, listed: true}, "", false},
+		{facts{pool: partition{is: true, running: 1}, armed: true, listed: true}, "J5", false},
+		{facts{pool: partition{is: true, pending: 1}}, "R3", true},
+		{facts{job: true, header: Header{Status: running}}, "R3", true},
+		{facts{job: true, header: Header{Status: running}, armed: true, listed: true}, "", false},
+		{facts{job: true, header: Header{Status: running, ExecutingAt: at}, armed: true, listed: true}, "J2", false},
+		{facts{job: true, header: Header{Status: executing, ExecutingAt: at}, armed: true, listed: true}, "J5", false},
+		{facts{job: true, header: Header{Status: executing, ExecutingAt: at}, open: true, armed: true, listed: true}, "", false},
+		{facts{job: true, header: Header{Status: "paused"}}, "", false},
+		{facts{job: true, header: Header{Status: "paused"}, armed: true, listed: true}, "J3", false},
+		{facts{job: true, header: Header{Status: "stopped"}, armed: true, listed: true}, "J3", false},
+		{facts{job: true, header: Header{Status: "failed"}, armed: true, listed: true}, "J3", false},
+		{facts{job: true, header: Header{Status: "terminated"}, armed: true, listed: true}, "J3", false},
+		{facts{job: true, header: Header{Status: "failed", Hooks: 1}, armed: true, listed: true}, "", false},
+	} {
+		promise, problem, orphan := tt.f.contradiction()
+		if promise != tt.promise || orphan != tt.orphan || (problem == "") != (promise == "") {
+			t.Errorf("%+v: %s, %q, %t", tt.f, promise, problem, orphan)
 		}
 	}
 }

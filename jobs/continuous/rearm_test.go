@@ -3,9 +3,9 @@ package continuous_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -37,51 +37,55 @@ func sleepers(t *testing.T, names ...string) *memstore.Store {
 	return mem.Crash(0)
 }
 
+var errEnough = errors.New("enough")
+
 // Proves C5, O13: Rearm ends with its context, or with the host, also while it wakes
 // jobs. It says so, and does not count the jobs of that page.
 func TestRearmIsCutOff(t *testing.T) {
-	enough := errors.New("enough")
-	for name, want := range map[string]error{"context": enough, "storage": object.ErrStorage, "shutdown": object.ErrShutdown} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithCancelCause(t.Context())
-			defer cancel(nil)
-			var fails atomic.Bool
-			var host *object.Host
-			var ended chan error
-			class := object.Define("counter", func(ctx context.Context, st *object.State) (*raw, error) {
-				switch name {
-				case "context":
-					cancel(enough)
-				case "storage":
-					fails.Store(true)
-					return &raw{st: st}, st.SetAlarm(ctx, st.Now().Add(time.Minute))
-				case "shutdown":
-					ended = make(chan error, 1)
-					go func() { ended <- host.Shutdown(context.Background()) }()
-					for !st.Closing() {
-						runtime.Gosched()
-					}
-					return nil, object.ErrShutdown
-				}
-				return &raw{st: st}, nil
-			})
-			var err error
-			host, err = object.Open(object.Options{Storage: storage.Options{Engine: broken{sleepers(t, "a", "b"), &fails}}}, class)
-			if err != nil {
-				t.Fatal(err)
+	for name, want := range map[string]error{"context": errEnough, "storage": object.ErrStorage, "shutdown": object.ErrShutdown} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { cutOff(t, name, want) }) })
+	}
+}
+
+// cutOff wakes jobs of which the first one ends the context, the store or the host.
+func cutOff(t *testing.T, name string, want error) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	var fails atomic.Bool
+	var host *object.Host
+	var ended chan error
+	class := object.Define("counter", func(ctx context.Context, st *object.State) (*raw, error) {
+		switch name {
+		case "context":
+			cancel(errEnough)
+		case "storage":
+			fails.Store(true)
+			return &raw{st: st}, st.SetAlarm(ctx, st.Now().Add(time.Minute))
+		case "shutdown":
+			ended = make(chan error, 1)
+			go func() { ended <- host.Shutdown(context.Background()) }()
+			for !st.Closing() {
+				time.Sleep(time.Millisecond)
 			}
-			done, err := jobs.Rearm(ctx, host, "counter", jobs.RearmOptions{AtOnce: 1})
-			if !errors.Is(err, want) || done != (jobs.Rearmed{}) {
-				t.Errorf("Rearm: %+v, %v, want %v", done, err, want)
-			}
-			if ended == nil {
-				err = host.Shutdown(t.Context())
-			} else {
-				err = <-ended
-			}
-			if err != nil && name != "storage" {
-				t.Error(err)
-			}
-		})
+			return nil, object.ErrShutdown
+		}
+		return &raw{st: st}, nil
+	})
+	var err error
+	host, err = object.Open(object.Options{Storage: storage.Options{Engine: broken{sleepers(t, "a", "b"), &fails}}}, class)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := jobs.Rearm(ctx, host, "counter", jobs.RearmOptions{AtOnce: 1})
+	if !errors.Is(err, want) || done != (jobs.Rearmed{}) {
+		t.Errorf("Rearm: %+v, %v, want %v", done, err, want)
+	}
+	if ended == nil {
+		err = host.Shutdown(t.Context())
+	} else {
+		err = <-ended
+	}
+	if err != nil && name != "storage" {
+		t.Error(err)
 	}
 }

@@ -316,3 +316,39 @@ func TestWhatAStateTells(t *testing.T) {
 		return nil, nil
 	})
 }
+
+// Proves O4: blocks that have ended do not count, however many there were.
+func TestManyBlocksOneAfterTheOther(t *testing.T) {
+	f := newFixture(t).open()
+	defer f.close()
+	f.must("a", func(th *thing, ctx context.Context) (any, error) {
+		for i := range 70 {
+			if err := th.st.BlockConcurrencyWhile(ctx, func(context.Context) error { return nil }); err != nil {
+				t.Fatalf("O4: block %d: %v", i+1, err)
+			}
+		}
+		return nil, th.st.Release(ctx, func(context.Context) error { return nil })
+	})
+}
+
+// Proves O11: Wake is not refused by an object whose mailbox is full.
+func TestWakeOfAnOverloadedObject(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t, object.ClassOptions{MailboxLimit: 1}).open()
+		defer f.close()
+		f.must("a", nothing)
+		var wg sync.WaitGroup
+		slow := func(*thing, context.Context) (any, error) { time.Sleep(time.Second); return nil, nil }
+		for range 2 {
+			wg.Go(func() { f.must("a", slow) })
+			synctest.Wait()
+		}
+		if _, err := f.call("a", nothing); !errors.Is(err, object.ErrOverloaded) {
+			t.Errorf("O11: a call too many: %v", err)
+		}
+		if err := f.host.Wake(context.Background(), f.id("a")); err != nil {
+			t.Errorf("O11: Wake: %v", err)
+		}
+		wg.Wait()
+	})
+}

@@ -49,7 +49,7 @@ var (
 )
 
 // errOtherSource refuses to index a second directory into a store.
-var errOtherSource = errors.New("another directory is indexed in it")
+var errOtherSource = errors.New("the store is of another source")
 
 func newLedger(ctx context.Context, st *object.State) (*ledger, error) {
 	l := &ledger{st: st}

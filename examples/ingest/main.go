@@ -34,7 +34,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -50,7 +49,7 @@ const (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run is main with what it needs from outside.
+// run is main with its surroundings as arguments.
 func run(args []string, stdout, stderr io.Writer) int {
 	s, err := parseFlags(args, stdout, stderr)
 	switch {
@@ -67,7 +66,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted
 	case err != nil:
-		fmt.Fprintf(stderr, "ingest: %v\n", err)
+		say(stderr, "ingest: %v", err)
 		return exitError
 	}
 	return 0

@@ -131,6 +131,7 @@ func ExampleWorld_Do() {
 		s.World().Do("letter/alice", nil)
 		s.Crash(harness.Kill)
 		s.Restart()
+		s.Advance(time.Second)
 		s.Logf("%v", s.World().Log())
 		s.Always("the letters are out", s.World().Count("letter/alice") == 2)
 	})

@@ -42,7 +42,9 @@ func once(fn func(s *Shelf, ctx context.Context) error) {
 func ExampleStorage_List() {
 	once(func(s *Shelf, ctx context.Context) error {
 		st := s.st.Storage()
-		err := st.PutBatch(ctx, []object.Entry{{"book/1", "Emma"}, {"book/2", "Ulysses"}, {"disc/1", "Kind of Blue"}})
+		err := st.PutBatch(ctx, []object.Entry{
+			{Key: "book/1", Value: "Emma"}, {Key: "book/2", Value: "Ulysses"}, {Key: "disc/1", Value: "Kind of Blue"},
+		})
 		if err != nil {
 			return err
 		}

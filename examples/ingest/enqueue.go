@@ -65,7 +65,9 @@ func (f *feeder) compare(ctx context.Context, name, path string, now stamp) erro
 		path = known.Path
 	}
 	f.packages[packageOf(path)] = true
-	f.compared++
+	if now.Exists || known.Changed { // one that was taken out before is none any more
+		f.compared++
+	}
 	if err != nil || !known.Changed {
 		return err
 	}

@@ -100,6 +100,18 @@ func TestRunsToTheEndAndFollowsChanges(t *testing.T) {
 		t.Errorf("after changes it says\n%s", changed.stderr)
 	}
 
+	// The file that is gone is counted no more.
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(src, "p9/new.go"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	touched := ingestOnce(t, "-src", src, "-data", data)
+	wantSums(t, touched, want)
+	if touched.Executions != 64 || !strings.Contains(touched.stderr, "59 of 60 files are indexed already") ||
+		!strings.Contains(touched.stderr, "Indexed 60 of 60 files.") {
+		t.Errorf("after a touch %d executions\n%s", touched.Executions, touched.stderr)
+	}
+
 	fresh := ingestOnce(t, "-src", src, "-data", data, "-fresh")
 	wantSums(t, fresh, want)
 	if fresh.Executions != 60 || fresh.Openings != 1 {

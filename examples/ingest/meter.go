@@ -88,21 +88,31 @@ func (b *bar) end() {
 	}
 }
 
-// lines prints a line when it begins, and each second in which something happened.
+// lines prints a line when it begins, each second in which something happened, and at
+// the end.
 type lines struct {
 	place
+	told uint64
 	last time.Time
 }
 
 func (l *lines) show(done, total uint64) {
 	moved := done != l.done || total != l.total
 	l.done, l.total = done, total
-	if now := time.Now(); moved && total > 0 && now.Sub(l.last) >= time.Second {
-		l.last = now
-		l.say("Indexed %s of %s.", grouped(done), plural(total, "file"))
+	if moved && total > 0 && time.Since(l.last) >= time.Second {
+		l.tell()
 	}
+}
+
+func (l *lines) tell() {
+	l.told, l.last = l.done, time.Now()
+	l.say("Indexed %s of %s.", grouped(l.done), plural(l.total, "file"))
 }
 
 func (l *lines) say(format string, args ...any) { say(l.w, format, args...) }
 
-func (l *lines) end() {}
+func (l *lines) end() {
+	if l.done != l.told {
+		l.tell()
+	}
+}

@@ -33,7 +33,7 @@ func (p *program) feeder(from object.Caller, sent func() error) *feeder {
 	return &feeder{p: p, from: from, sent: sent, seen: make(map[string]bool), packages: make(map[string]bool)}
 }
 
-// survey walks the source and finds what is to be done. It returns the
+// survey walks the source and finds the files that need a task. It returns the
 // directories that could not be read.
 func (f *feeder) survey(ctx context.Context, host *object.Host) (unread []string, err error) {
 	unread, err = f.p.source.walk(ctx, func(file found) error {
@@ -93,8 +93,8 @@ func (f *feeder) send(ctx context.Context) error {
 	return nil
 }
 
-// missing makes tasks of the files that are stored and were not seen. What lies below a
-// directory that could not be read is left as it is.
+// missing makes tasks of the files that are stored and were not seen. Files below a
+// directory that could not be read are left as they are.
 func (f *feeder) missing(ctx context.Context, host *object.Host, unread []string) error {
 	const page = 1000
 	after := ""

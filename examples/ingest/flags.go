@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
 	src     string
 	data    string
@@ -75,7 +75,7 @@ func flags(s *settings) *flag.FlagSet {
 }
 
 // parseFlags reads the command line. It returns flag.ErrHelp after -h, and
-// errUsage after it has told on stderr what is wrong.
+// errUsage after it has told the mistake on stderr.
 func parseFlags(args []string, stdout, stderr io.Writer) (settings, error) {
 	s := settings{}
 	set := flags(&s)

@@ -31,7 +31,7 @@ var probe seam.Probe
 // errInterrupted is returned after Ctrl-C, when everything has been told.
 var errInterrupted = errors.New("interrupted")
 
-// ingest is the whole program. Its errors are one line that says what to do.
+// ingest is the whole program. Its errors are one sentence that tells the user how to go on.
 func ingest(signalled context.Context, s settings, stdout, stderr io.Writer) error {
 	src, s, err := prepare(s)
 	if err != nil {
@@ -137,8 +137,8 @@ func (j *journey) run(ctx context.Context) (report, error) {
 	return r, err
 }
 
-// feed enqueues what is to be done, and reports whether that is anything, or
-// something was left from an earlier run.
+// feed enqueues a task for each file that differs, and reports whether there is work:
+// such a task, or one that is left from an earlier run.
 func (j *journey) feed(ctx context.Context, known book) (unread []string, work bool, err error) {
 	var f *feeder
 	f = j.p.feeder(j.host, func() error { _, err := j.progress(ctx, len(f.unsent)); return err })

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// report is what a run tells at its end. Its JSON is what -json prints.
+// report is the result of a run. Its JSON is what -json prints.
 type report struct {
 	Source string `json:"source"`
 	Store  string `json:"store"`

@@ -11,6 +11,7 @@ import (
 
 // instance is a debounce object in memory.
 type instance[E, S any] struct {
+	job    *Job[E, S]
 	config *Config[E, S]
 	limits limits
 	st     *object.State
@@ -23,8 +24,9 @@ type instance[E, S any] struct {
 }
 
 // load makes an instance from what is stored, and arms it.
-func load[E, S any](ctx context.Context, st *object.State, c *Config[E, S]) (*instance[E, S], error) {
-	in := &instance[E, S]{config: c, limits: c.limits(), st: st}
+func load[E, S any](ctx context.Context, st *object.State, j *Job[E, S]) (*instance[E, S], error) {
+	c := &j.config
+	in := &instance[E, S]{job: j, config: c, limits: c.limits(), st: st}
 	row, ok, err := st.Storage().Get(ctx, bufferKey)
 	if err != nil {
 		return nil, err

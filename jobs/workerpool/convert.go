@@ -55,6 +55,7 @@ func taskOf[In any](p *partition, r *row, x *jobs.Execution) (*Task[In], error) 
 		ID: p.id(r.num), Key: r.key, Queue: r.queue, Priority: r.priority,
 		Attempt: x.Run.Failed() + 1, OutsideKey: x.Key, Enqueued: timeOf(r.enqueued), st: p.st,
 	}
+	t.pool, _ = p.set.pool.(Submitter[In])
 	return t, p.decode("input", r.num, r.input, &t.In)
 }
 

@@ -27,6 +27,7 @@ type settings struct {
 	onDead  func(ctx context.Context, p *partition, r *row) error
 	onEmpty func(ctx context.Context, partition int) error
 	widest  *object.Method[int, int]
+	pool    any // the *Pool
 }
 
 // partition is an object of the pool: its tasks, and what runs of them. Storage

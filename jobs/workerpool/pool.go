@@ -64,7 +64,7 @@ func New[In, Out any](c Config[In, Out]) *Pool[In, Out] {
 		p.Class.Reject(fmt.Errorf("workerpool: %w", err))
 	}
 	p.handle()
-	p.set.widest = p.widest
+	p.set.widest, p.set.pool = p.widest, p
 	return p
 }
 

@@ -82,7 +82,9 @@ func TestNeverOrphanedReadsMetadata(t *testing.T) {
 	}{
 		{jobs.Meta{Type: "continuous", Status: jobs.Running}, "status is running and no alarm is set (R3)"},
 		{jobs.Meta{Type: "continuous", Status: jobs.Executing}, "status is executing and no execution is open (J5)"},
-		{jobs.Meta{Type: "debounce", Status: jobs.Running}, ""},
+		{jobs.Meta{Type: "debounce", Status: jobs.Running}, "status is running and no alarm is set (R3)"},
+		{jobs.Meta{Type: "debounce", Status: jobs.Running, Hooks: 1}, ""}, // of a hook that its definition does not have any more
+		{jobs.Meta{Type: "another", Status: jobs.Running}, ""},
 		{jobs.Meta{Type: "continuous", Status: jobs.Paused}, ""},
 	} {
 		class := object.Define("job", func(_ context.Context, st *object.State) (*object.State, error) { return st, nil })

@@ -22,9 +22,9 @@ func OneAlarm(c *Config) {
 // NeverOrphaned checks in each state that a crash leaves that somebody will look
 // after what is open. An object with an open execution has an alarm. A job whose
 // metadata says executing has an open execution, one that is at rest has no alarm,
-// and a continuous job that is running has one. (A debounce that is running
-// without an alarm waits for its first event.) RecoversWithin checks that what is
-// looked after does get done.
+// and a continuous or debounce job that is running has one: a debounce object without
+// events for its end (D6). RecoversWithin checks that what is looked after does get
+// done.
 func NeverOrphaned(c *Config) {
 	checker(check{
 		name:    "NeverOrphaned",
@@ -45,11 +45,12 @@ func notOrphaned(view *storedState, o storage.Object) error {
 }
 
 // alwaysArmed reports whether the job is of a type that has its next alarm
-// whenever it is running.
+// whenever it is running. One that owes calls of a hook which its definition does not
+// have any more may rest.
 func alwaysArmed(view *storedState, o storage.Object) bool {
 	var meta jobs.Meta
 	ok, err := Stored(view, o.ID, jobs.MetaKey, &meta)
-	return ok && err == nil && meta.Type == "continuous"
+	return ok && err == nil && (meta.Type == "continuous" || meta.Type == "debounce" && meta.Hooks == 0)
 }
 
 // RecoversWithin checks that no execution which a crash cut off is left as it was

@@ -39,6 +39,15 @@ type Settler interface {
 	Settle(ctx context.Context, now time.Time) error
 }
 
+// Idler is a Policy of objects that end by themselves when they have had nothing to do
+// for some time.
+type Idler interface {
+	// IdleEnd returns when the object ends if nothing changes until then; zero: never.
+	// It is asked while Next is zero and nothing is open. Due ends the object. It reads
+	// nothing and depends only on what is stored, not on the present.
+	IdleEnd() time.Time
+}
+
 // Engine is the executions of one object: it begins them, keeps their leases,
 // ends them, and recovers those that were lost. It keeps the object's alarm and
 // its open-execution mark, which nobody else touches. All its methods are called

@@ -3,6 +3,7 @@ package jobs
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -30,6 +31,25 @@ var (
 	// ErrClosing says that no execution can begin, since the host shuts down.
 	ErrClosing = errors.New("jobs: host is shutting down")
 )
+
+// Invalidf is an ErrInvalid about of, say a job type and the class of the definition,
+// with the text that fmt.Errorf makes of the rest. It is how job types refuse a
+// definition or an input: the text names of in place of this package, also if it wraps
+// an ErrInvalid of this package.
+func Invalidf(of, format string, args ...any) error {
+	return &invalidError{of, fmt.Errorf(format, args...)}
+}
+
+type invalidError struct {
+	of  string
+	err error
+}
+
+func (e *invalidError) Error() string {
+	return e.of + ": invalid: " + strings.TrimPrefix(e.err.Error(), ErrInvalid.Error()+": ")
+}
+
+func (e *invalidError) Unwrap() []error { return []error{ErrInvalid, e.err} }
 
 // MoveError tells of a move that the status table does not have. The job is as
 // it was. It is an ErrIllegalMove.

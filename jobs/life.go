@@ -28,6 +28,23 @@ type Type interface {
 	Ended(ctx context.Context, x Execution, out Outcome) error
 }
 
+// Leaver is a Type of jobs that end by themselves: with the event that Terminate
+// emits, whose reason is IdleReason. A job that is paused, stopped or failed never
+// does.
+type Leaver interface {
+	// IdleEnd returns when the job ends that was changed last at the given time, which
+	// is its Meta.UpdatedAt; zero: never. It is asked while the job is running, no run
+	// is open or to come, and no call of OnExhausted is owed. See Idler.IdleEnd.
+	IdleEnd(updated time.Time) time.Time
+	// Leaves is asked in a turn at IdleEnd or later whether the job ends with it. If
+	// not, IdleEnd must have moved on.
+	Leaves(ctx context.Context) (bool, error)
+}
+
+// IdleReason is the Event.Reason of the end of a job that ended by itself, since it
+// was idle for long.
+const IdleReason = "idle"
+
 // Exhausted says what becomes of a job whose run was given up (J9). A job that
 // was lost in a crash too often fails under each policy (R4).
 type Exhausted uint8
@@ -47,6 +64,10 @@ type LifeOptions struct {
 	Type      string // for Meta
 	Version   string // of the definition, for Meta
 	Exhausted Exhausted
+	// Drops says that the type discards stored values with a run that is given up.
+	// If the reason is that they cannot be read, the job fails instead, as it does
+	// in place of Purge.
+	Drops bool
 	// OnExhausted is called for each run that was given up, beside the turns, after
 	// the batch that gave it up is durable. It is called at least once, and again
 	// after an error, with growing waits, until ten calls have failed; after a
@@ -156,11 +177,56 @@ func (l *Life) Waiting() bool {
 	return !at.IsZero() && !at.After(l.st.Now()) && l.st.AwaitsPermit()
 }
 
-// Due begins the run that is due, and the call of OnExhausted; see Policy.
+// IdleEnd is when the job ends by itself if nothing happens; zero: it has something to
+// do, or is not running, or its type keeps it. See Leaver.
+func (l *Life) IdleEnd() time.Time {
+	t, ok := l.t.(Leaver)
+	switch {
+	case !ok, l.meta.Status != Running, !l.NextRun().IsZero():
+		return time.Time{}
+	case len(l.hooks) > 0:
+		return time.Time{}
+	}
+	at := t.IdleEnd(l.meta.UpdatedAt)
+	if at.IsZero() {
+		return at
+	}
+	return storable(at)
+}
+
+// leave ends a job that has been idle for long enough.
+func (l *Life) leave(ctx context.Context, now time.Time) error {
+	at := l.IdleEnd()
+	if at.IsZero() || at.After(now) {
+		return nil
+	}
+	leaves, err := l.t.(Leaver).Leaves(ctx)
+	switch {
+	case err != nil:
+		return err
+	case leaves:
+		return l.terminate(ctx, IdleReason)
+	}
+	if next := l.IdleEnd(); !next.IsZero() && !next.After(now) {
+		return fmt.Errorf("jobs: %s: end of the idle job due at %s neither came nor moved", l.st.ID(), at)
+	}
+	return nil
+}
+
+// Due begins the run that is due, and the call of OnExhausted, or ends a job that was
+// idle for long; see Policy.
 func (l *Life) Due(ctx context.Context, now time.Time) error {
 	if err := l.callHook(ctx, now); err != nil {
 		return err
 	}
+	if err := l.beginDue(ctx, now); err != nil {
+		return err
+	}
+	return l.leave(ctx, now)
+}
+
+// beginDue begins the run that is due.
+func (l *Life) beginDue(ctx context.Context, now time.Time) error {
 	for {
 		at := l.NextRun()
 		if at.IsZero() || at.After(now) {
@@ -260,6 +326,8 @@ func (l *Life) after(out Outcome) (to Status, reason string) {
 		return Stopped, out.Result.Reason
 	case out.Reason == ReasonRecoveries, out.Kind == GaveUp && l.o.Exhausted == Fail:
 		return Failed, gaveUp
+	case (l.o.Drops || l.o.Exhausted == Purge) && l.unread(out):
+		return Failed, gaveUp
 	case l.purges(out) && len(l.hooks) > 0: // the hook is called first
 		return Failed, gaveUp
 	case l.purges(out):
@@ -272,7 +340,14 @@ func (l *Life) after(out Outcome) (to Status, reason string) {
 
 // purges reports whether the job is gone after an outcome.
 func (l *Life) purges(out Outcome) bool {
-	return out.Kind == GaveUp && out.Reason != ReasonRecoveries && l.o.Exhausted == Purge
+	return out.Kind == GaveUp && out.Reason != ReasonRecoveries && l.o.Exhausted == Purge && !l.unread(out)
+}
+
+// unread reports whether a run was given up because something stored of the job
+// could not be read: then all of it is kept, for a definition that can (J15).
+func (l *Life) unread(out Outcome) bool {
+	var bad *DecodeError
+	return out.Kind == GaveUp && errors.As(out.Err, &bad) && bad.ID == l.st.ID()
 }
 
 // moved returns m in another status, if the table has the move (J3).

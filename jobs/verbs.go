@@ -14,7 +14,9 @@ func (l *Life) Create(ctx context.Context) error {
 	id := l.st.ID()
 	m := Meta{
 		Type: l.o.Type, Name: id.Class, ID: id.Name, Status: Running, CreatedAt: l.e.Now(),
-		Life: fmt.Sprintf("%x-%08x", l.st.Epoch(), uint32(l.st.Seams().Rand.Uint64())),
+		// The number is of this life alone in the store; the rest tells it from lives of
+		// a copy of the store, which makes the same numbers.
+		Life: fmt.Sprintf("%x-%08x", l.st.NextSequence(), uint32(l.st.Seams().Rand.Uint64())),
 	}
 	if err := l.put(ctx, m); err != nil {
 		return err

@@ -18,6 +18,9 @@ func (e *Engine) wake(ctx context.Context) error {
 		return err
 	}
 	due := e.next()
+	if due.IsZero() {
+		return e.wakeIdle(ctx, at, armed)
+	}
 	a := recovery.Check(recovery.Snapshot{Now: e.Now(), Due: due, HasAlarm: armed}, e.o.limits())
 	switch {
 	case a.Verb == recovery.Arm:
@@ -28,12 +31,26 @@ func (e *Engine) wake(ctx context.Context) error {
 			return err
 		}
 		return e.st.SetAlarm(ctx, a.At)
-	case !armed || due.IsZero() || !due.Before(at):
+	case !armed || !due.Before(at):
 		return nil
 	case e.losses() > 0:
 		return e.st.SetAlarm(ctx, due)
 	}
 	return e.advance(ctx, at, due)
+}
+
+// wakeIdle arms an object that has nothing to do for its end. An older version left
+// such objects without an alarm; that is no loss to be told of.
+func (e *Engine) wakeIdle(ctx context.Context, at time.Time, armed bool) error {
+	switch end := e.idleEnd(); {
+	case end.IsZero():
+		return nil
+	case !armed:
+		return e.st.SetAlarm(ctx, end)
+	case end.Before(at):
+		return e.advance(ctx, at, end)
+	}
+	return nil
 }
 
 // advance moves the alarm from at to due, which is earlier, because the definition has
@@ -162,9 +179,17 @@ func (e *Engine) takeLost() {
 }
 
 // next is the earliest time at which the engine or the job type has something to
-// do. It is what the alarm means.
+// do. It is what the alarm means; without it that is idleEnd.
 func (e *Engine) next() time.Time {
 	return earliest(e.p.Next(), e.checkAt)
+}
+
+// idleEnd is when an object that has nothing to do ends by itself; zero: never.
+func (e *Engine) idleEnd() time.Time {
+	if p, ok := e.p.(Idler); ok {
+		return p.IdleEnd()
+	}
+	return time.Time{}
 }
 
 // earliest returns the earlier of two times, of which zero is none.
@@ -197,8 +222,14 @@ func (e *Engine) setMark(ctx context.Context) error {
 	return set(ctx)
 }
 
+// arm sets the alarm that follows from the state. A lazy alarm that is too early is
+// moved all the same once nothing is to be done: that costs rows in a batch which is
+// written anyway, and spares the idle object a wake-up.
 func (e *Engine) arm(ctx context.Context) error {
-	due := e.next()
+	due, lazy := e.next(), e.o.LazyAlarm
+	if due.IsZero() {
+		due, lazy = e.idleEnd(), false
+	}
 	at, armed, err := e.st.Alarm(ctx)
 	switch {
 	case err != nil:
@@ -207,7 +238,7 @@ func (e *Engine) arm(ctx context.Context) error {
 		return e.st.DeleteAlarm(ctx)
 	case due.IsZero(), armed && at.Equal(due):
 		return nil
-	case e.o.LazyAlarm && armed && at.Before(due) && at.After(e.Now()):
+	case lazy && armed && at.Before(due) && at.After(e.Now()):
 		return nil
 	}
 	return e.st.SetAlarm(ctx, due)

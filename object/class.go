@@ -110,12 +110,12 @@ func definitionOf(d Definition) *class {
 // Name returns the name of the class.
 func (c *Class[T]) Name() string { return c.def.name }
 
-// Reject notes what is wrong with the definition, for Open to return: how a job
-// type that embeds a Class reports mistakes in its own configuration. Nil is
-// nothing.
+// Reject notes a mistake in the definition, for Open to return as it is: how a
+// job type that embeds a Class reports mistakes in its own configuration. The error
+// should name the class. Nil is nothing.
 func (c *Class[T]) Reject(err error) {
 	if err != nil {
-		c.def.err = err
+		c.def.rejected = err
 	}
 }
 
@@ -127,6 +127,7 @@ type class struct {
 	alarms    bool // instances have an Alarm method
 	methods   map[string]func() operation
 	err       error // what is wrong with the definition; Open returns it
+	rejected  error // the mistake that Reject was given
 }
 
 // AlarmHandler is implemented by instances of a class whose objects set alarms.

@@ -168,6 +168,22 @@ func ExampleState_MarkNew() {
 	// shipped
 }
 
+// MarksEnd tells when an object has forgotten all that it marked.
+func ExampleState_MarksEnd() {
+	once(func(s *Shelf, ctx context.Context) error {
+		for key, ttl := range map[string]time.Duration{"short": time.Minute, "long": time.Hour} {
+			if err := s.st.Mark(ctx, key, nil, ttl); err != nil {
+				return err
+			}
+		}
+		end, err := s.st.MarksEnd(ctx)
+		fmt.Println(end.Sub(s.st.Now()).Round(time.Minute))
+		return err
+	})
+	// Output:
+	// 1h0m0s
+}
+
 // Sync makes what the turn has written durable before it goes on.
 func ExampleState_Sync() {
 	once(func(s *Shelf, ctx context.Context) error {

@@ -105,6 +105,8 @@ func (h *Host) register(defs []Definition) error {
 		switch {
 		case c == nil || c.construct == nil && c.err == nil:
 			errs = append(errs, fmt.Errorf("object: definition %d of %d is nil or empty: pass what object.Define or a job type's Define returned", i+1, len(defs)))
+		case c.rejected != nil:
+			errs = append(errs, c.rejected)
 		case c.err != nil:
 			errs = append(errs, fmt.Errorf("object: class %q: %w", c.name, c.err))
 		case h.hosted[c.name] != nil:

@@ -164,6 +164,26 @@ func (s *State) Marked(ctx context.Context, key string) (value []byte, ok bool, 
 	return value, true, nil
 }
 
+// marksRead is how many marks MarksEnd reads at most, so that a turn stays short.
+const marksRead = 1024
+
+// MarksEnd returns when the last of the object's marks expires, as the turn leaves
+// them, answers under idempotency keys among them; zero if all have expired. Where
+// more than 1,024 may live it returns a time up to a quarter of their time to live, or
+// two minutes, later.
+func (s *State) MarksEnd(ctx context.Context) (time.Time, error) {
+	t, err := s.turn(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	h := s.act.hosted.host
+	end, err := h.store.MarksEnd(t.batch, *t.object, h.seams.Clock.Now().UnixNano(), marksRead)
+	if err := s.reading(err); err != nil || end == 0 {
+		return time.Time{}, err
+	}
+	return time.Unix(0, end).UTC(), nil
+}
+
 // Unmark removes the mark under key, if there is one.
 func (s *State) Unmark(ctx context.Context, key string) error {
 	t, err := s.turn(ctx)

@@ -26,8 +26,8 @@ type Entry struct {
 
 // Item is a stored key and its bytes.
 type Item struct {
-	Key   string
-	Value []byte
+	Key   string `json:"key"`
+	Value []byte `json:"value"`
 }
 
 // begin checks that ctx may use the storage.

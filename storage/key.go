@@ -17,7 +17,10 @@ const MaxNameBytes = 1024
 const maxClassBytes = 128
 
 // ID names an object for ever: through evictions, deletions and new lives.
-type ID struct{ Class, Name string }
+type ID struct {
+	Class string `json:"class"`
+	Name  string `json:"name"`
+}
 
 // String is the class and the name with a slash between.
 func (id ID) String() string { return id.Class + "/" + id.Name }

@@ -161,6 +161,57 @@ func (s *Store) Marks(o Object, removal int64, key string, limit int, f func(rem
 	return false, it.Close()
 }
 
+// MarksEnd returns when the last mark of the object expires that has not expired by
+// now, as b, which may be nil, leaves the marks; 0 if there is none. It reads up to
+// limit marks. Of an object that may have more it returns when its last bucket is
+// removed, which is no earlier. The answer is 0 or later than now.
+func (s *Store) MarksEnd(b *Batch, o Object, now int64, limit int) (last int64, err error) {
+	if o.Number == 0 {
+		return 0, s.Err()
+	}
+	if now = max(now, 0); now == math.MaxInt64 {
+		return 0, s.Err()
+	}
+	// Buckets that are removed by now hold no such mark.
+	from, to := bucketKey(nil, o, now+1), rowKey(nil, o.Shard, o.Number, subMark+1)
+	it, err := s.iter(b, from, to, false, rowPrefixLen)
+	if err != nil {
+		return 0, err
+	}
+	defer it.Close()
+	for range limit {
+		if !it.Next() {
+			return last, it.Close()
+		}
+		expires, _, err := splitExpiring(it.Value())
+		if err != nil {
+			return 0, s.fail(err)
+		}
+		if expires > now {
+			last = max(last, expires)
+		}
+	}
+	return s.lastRemoval(b, from, to)
+}
+
+// lastRemoval returns when the last bucket with a mark in [from, to) is removed; 0 if
+// there is none.
+func (s *Store) lastRemoval(b *Batch, from, to []byte) (int64, error) {
+	it, err := s.iter(b, from, to, true, rowPrefixLen)
+	if err != nil {
+		return 0, err
+	}
+	defer it.Close()
+	if !it.Next() {
+		return 0, it.Close()
+	}
+	removal, _, err := s.splitMark(it.Key())
+	if err != nil {
+		return 0, err
+	}
+	return removal, it.Close()
+}
+
 // splitMark splits the key of a mark, without what comes before its bucket.
 func (s *Store) splitMark(rest []byte) (removal int64, key []byte, err error) {
 	if len(rest) < 8 {

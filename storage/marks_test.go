@@ -143,3 +143,38 @@ func TestFindMark(t *testing.T) {
 		t.Errorf("found %v, want %v", got, want)
 	}
 }
+
+// MarksEnd is the expiry of the last mark that lives, as the batch leaves them; of more
+// marks than it may read it is the removal of the last bucket.
+func TestMarksEnd(t *testing.T) {
+	s := memStore(t)
+	o := newObject(t, s, "c", "n")
+	var b Batch
+	const long = 1 << 40
+	setMark(&b, o, 0, "a", 10, "")
+	setMark(&b, o, 0, "b", 30, "")
+	setMark(&b, o, 0, "c", 20, "")
+	last := setMark(&b, o, 0, "d", long, "")
+	if _, err := s.Commit(&b); err != nil {
+		t.Fatal(err)
+	}
+	var later Batch
+	later.DeleteMark(o, last, "d")
+	for _, c := range []struct {
+		batch      *Batch
+		now, limit int64
+		want       int64
+	}{
+		{nil, 0, 5, long}, {nil, long - 1, 5, long}, {nil, long, 5, 0}, {nil, last + 1, 5, 0},
+		{&later, 0, 5, 30}, {&later, 29, 5, 30}, {&later, 30, 5, 0},
+		{nil, 0, 4, last}, {nil, 29, 1, last}, {nil, last - 1, 1, last}, {nil, last, 0, 0}, {nil, math.MaxInt64, 1, 0},
+	} {
+		got, err := s.MarksEnd(c.batch, o, c.now, int(c.limit))
+		if got != c.want || err != nil {
+			t.Errorf("at %d with up to %d marks: %d, %v; want %d", c.now, c.limit, got, err, c.want)
+		}
+	}
+	if got, err := s.MarksEnd(nil, Object{}, 0, 5); got != 0 || err != nil {
+		t.Errorf("of no object: %d, %v", got, err)
+	}
+}

@@ -41,13 +41,13 @@ var jobMutants = []mutant{
 		return err
 	}
 	due := e.next()
-	a :=`,
+	if due.IsZero()`,
 			New: `	at, armed, err := e.st.Alarm(ctx)
 	if err != nil || mutant("no-wake-up-check") {
 		return err
 	}
 	due := e.next()
-	a :=`,
+	if due.IsZero()`,
 		}},
 		Package: "jobs/continuous", Test: "TestRecoveryIsPrompt",
 	},
@@ -122,11 +122,11 @@ var jobMutants = []mutant{
 	{
 		Number: 17, Name: "wake-up-moves-the-alarm", Promise: "R5", File: "jobs/wake.go",
 		Edits: []edit{{
-			Old: `	case !armed || due.IsZero() || !due.Before(at):
+			Old: `	case !armed || !due.Before(at):
 `,
 			New: `	case mutant("wake-up-moves-the-alarm") && armed && at.After(e.Now()):
 		return e.st.SetAlarm(ctx, e.Now().Add(time.Minute))
-	case !armed || due.IsZero() || !due.Before(at):
+	case !armed || !due.Before(at):
 `,
 		}},
 		Package: "jobs/continuous", Test: "TestWakeUpKeepsTheAlarm",

@@ -27,7 +27,7 @@ type edit struct{ Old, New string }
 // mutants are all of them, in the order of their numbers, then of the tables.
 func mutants() []mutant {
 	all := slices.Concat(storageMutants, alarmMutants, objectMutants, jobMutants, typeMutants,
-		turnMutants, limitMutants, suspectMutants, poolMutants, scheduleMutants, runMutants, permitMutants, storeMutants, orderMutants)
+		turnMutants, limitMutants, suspectMutants, poolMutants, scheduleMutants, runMutants, permitMutants, storeMutants, orderMutants, migrateMutants, purgeMutants)
 	slices.SortStableFunc(all, func(a, b mutant) int { return rank(a) - rank(b) })
 	return all
 }

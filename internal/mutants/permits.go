@@ -29,10 +29,8 @@ var permitMutants = []mutant{
 	{
 		Name: "reserved-permit-is-kept", Promise: "J16", File: "object/permits.go",
 		Edits: []edit{{
-			Old: `	if unused {
-		p.unused(1)`,
-			New: `	if unused && !mutant("reserved-permit-is-kept") {
-		p.unused(1)`,
+			Old: `	if p.unclaimed(name) {`,
+			New: `	if p.unclaimed(name) && !mutant("reserved-permit-is-kept") {`,
 		}},
 		Package: "object", Test: "TestPermitsComeBack/unused",
 	},
@@ -83,9 +81,9 @@ var permitMutants = []mutant{
 	{
 		Name: "unused-permit-uses-up-the-rate", Promise: "J17", File: "object/permits.go",
 		Edits: []edit{{
-			Old: `	p.next = p.next.Add(-time.Duration(n) * p.limit.StartRate.interval())`,
+			Old: `	p.next = p.next.Add(-rate)`,
 			New: `	if !mutant("unused-permit-uses-up-the-rate") {
-		p.next = p.next.Add(-time.Duration(n) * p.limit.StartRate.interval())
+		p.next = p.next.Add(-rate)
 	}`,
 		}},
 		Package: "object", Test: "TestUnusedPermitsKeepTheRate",

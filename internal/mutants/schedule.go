@@ -107,7 +107,7 @@ var scheduleMutants = []mutant{
 		Edits: []edit{{
 			Old: `			return err
 		}
-		return in.move(ctx, jobs.StartCursor(in.life.Now()))
+		return in.move(ctx, jobs.StartCursor(in.life.Now()), in.cursor.StateVersion)
 	})
 }`,
 			New: `			return err
@@ -115,7 +115,7 @@ var scheduleMutants = []mutant{
 		if mutant("trigger-leaves-the-occurrence") {
 			return nil
 		}
-		return in.move(ctx, jobs.StartCursor(in.life.Now()))
+		return in.move(ctx, jobs.StartCursor(in.life.Now()), in.cursor.StateVersion)
 	})
 }`,
 		}},

@@ -59,9 +59,9 @@ var typeMutants = []mutant{
 	{
 		Name: "generation-not-moved", Promise: "D3", File: "jobs/debounce/buffer.go",
 		Edits: []edit{{
-			Old: `	b.open = generation{number: b.closed.number + 1}
+			Old: `	b.open = generation{number: b.closed.number + 1, versions: next}
 `,
-			New: `	b.open = generation{number: b.closed.number + 1}
+			New: `	b.open = generation{number: b.closed.number + 1, versions: next}
 	if mutant("generation-not-moved") {
 		b.open.number = b.closed.number
 	}

@@ -2,7 +2,6 @@ package continuous
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -15,8 +14,17 @@ type Config[S any] struct {
 	// Name is the class of the jobs. It must not change while jobs of it are
 	// stored.
 	Name string
-	// Version is stored in the metadata of each job that this definition wrote.
+	// Version names the form of S, in at most 128 bytes. It is stored in the metadata
+	// of each job that this definition wrote, and with each state (J15).
 	Version string
+	// Migrate makes a state of the bytes of one that was stored under another
+	// Version, older or, after a rollback, newer; from is that Version, empty for a
+	// state that had none. It is called beside the turns for a run, and in a turn of
+	// the job for State, each time until a run has succeeded, which stores the state
+	// in its new form. So it must be quick and depend on its arguments alone; raw is
+	// a copy. An error or a panic fails the run, and the state stays as it is. Nil:
+	// the host's codec decodes states of all versions. It needs a Version.
+	Migrate func(from string, raw []byte) (S, error)
 	// Run does one run. It changes run.State, a private copy, which is stored
 	// when it returns nil. It should return soon after ctx has ended. It may be
 	// called again for the same run: after an error if Retry says so, and after
@@ -31,7 +39,8 @@ type Config[S any] struct {
 	// next run is by the schedule.
 	Retry jobs.Retry
 	// Exhausted says what becomes of a job when a run was given up. Zero means
-	// that it goes on by its schedule.
+	// that it goes on by its schedule. A job with a state that cannot be read fails
+	// in place of being purged.
 	Exhausted jobs.Exhausted
 	// OnExhausted is called for each run that was given up, beside the turns: at
 	// least once, unless ten calls in a row end with an error. A repeat, after an
@@ -66,23 +75,26 @@ type Config[S any] struct {
 func (c *Config[S]) Validate() error {
 	switch {
 	case c.Name == "":
-		return fmt.Errorf("%w: continuous: Name is empty", jobs.ErrInvalid)
+		return jobs.Invalidf("continuous", "Name is empty")
 	case c.Run == nil:
-		return fmt.Errorf("%w: continuous %s: Run is nil", jobs.ErrInvalid, c.Name)
+		return jobs.Invalidf("continuous "+c.Name, "Run is nil")
 	case !c.Missed.Valid():
-		return fmt.Errorf("%w: continuous %s: Missed is %d", jobs.ErrInvalid, c.Name, c.Missed)
+		return jobs.Invalidf("continuous "+c.Name, "Missed is %d", c.Missed)
 	case !c.Exhausted.Valid():
-		return fmt.Errorf("%w: continuous %s: Exhausted is %d", jobs.ErrInvalid, c.Name, c.Exhausted)
+		return jobs.Invalidf("continuous "+c.Name, "Exhausted is %d", c.Exhausted)
 	}
-	if err := c.works().Validate(); err != nil {
-		return fmt.Errorf("%w: continuous %s: %w", jobs.ErrInvalid, c.Name, err)
-	}
-	for _, err := range []error{c.Schedule.Validate(), c.execution().Validate()} {
+	reader := c.reader()
+	for _, err := range []error{c.works().Validate(), c.Schedule.Validate(), reader.Validate(), c.execution().Validate()} {
 		if err != nil {
-			return fmt.Errorf("continuous %s: %w", c.Name, err)
+			return jobs.Invalidf("continuous "+c.Name, "%w", err)
 		}
 	}
 	return nil
+}
+
+// reader reads states as they are stored.
+func (c *Config[S]) reader() jobs.Reader[S] {
+	return jobs.Reader[S]{Version: c.Version, Migrate: c.Migrate, Field: "Migrate"}
 }
 
 // execution returns the settings of the engine.

@@ -15,13 +15,24 @@ type instance[S any] struct {
 	config *Config[S]
 	st     *object.State
 	life   *jobs.Life
-	cursor jobs.Cursor // as stored
+	reader jobs.Reader[S]
+	cursor cursor // as stored
 }
+
+// cursor is a jobs.Cursor, and the Version that the state was stored under.
+type cursor struct {
+	Anchor       time.Time `json:"anchor,omitzero"`
+	Last         time.Time `json:"last,omitzero"`
+	StateVersion string    `json:"stateVersion,omitempty"`
+}
+
+// inSchedule is where in the schedule the job is.
+func (c cursor) inSchedule() jobs.Cursor { return jobs.Cursor{Anchor: c.Anchor, Last: c.Last} }
 
 // Keys of the object, beside jobs.MetaKey.
 const (
 	stateKey  = "state"  // S, by the host's codec
-	cursorKey = "cursor" // jobs.Cursor
+	cursorKey = "cursor" // cursor, as JSON
 )
 
 // Causes of a run that the schedule did not ask for.
@@ -33,7 +44,7 @@ const (
 // load makes an instance from what is stored, and arms it.
 func load[S any](ctx context.Context, st *object.State, j *Job[S]) (*instance[S], error) {
 	c := &j.config
-	in := &instance[S]{job: j, config: c, st: st}
+	in := &instance[S]{job: j, config: c, st: st, reader: c.reader()}
 	_, err := st.Storage().GetInto(ctx, cursorKey, &in.cursor)
 	if err != nil {
 		return nil, err
@@ -52,7 +63,7 @@ func (in *instance[S]) Alarm(ctx context.Context, info object.AlarmInfo) error {
 
 // Next returns when the schedule asks for a run.
 func (in *instance[S]) Next() time.Time {
-	return in.config.Schedule.Due(in.cursor, in.st.ID().String())
+	return in.config.Schedule.Due(in.cursor.inSchedule(), in.st.ID().String())
 }
 
 // Prepare takes the occurrence that the run is for, and returns its work.
@@ -77,17 +88,23 @@ func (in *instance[S]) take(ctx context.Context) (run bool, err error) {
 	if due := in.Next(); due.IsZero() || due.After(now) {
 		return false, nil
 	}
-	moved, _, run := in.config.Schedule.Take(in.cursor, in.st.ID().String(), now, in.config.Missed)
-	return run, in.move(ctx, moved)
+	moved, _, run := in.config.Schedule.Take(in.cursor.inSchedule(), in.st.ID().String(), now, in.config.Missed)
+	return run, in.move(ctx, moved, in.cursor.StateVersion)
 }
 
-// Ended moves the cursor over a run that has ended.
-func (in *instance[S]) Ended(ctx context.Context, _ jobs.Execution, _ jobs.Outcome) error {
-	return in.move(ctx, in.config.Schedule.Ended(in.cursor, in.life.Now()))
+// Ended moves the cursor over a run that has ended. One that succeeded has stored
+// its state in this batch.
+func (in *instance[S]) Ended(ctx context.Context, _ jobs.Execution, out jobs.Outcome) error {
+	version := in.cursor.StateVersion
+	if out.Kind == jobs.Done || out.Kind == jobs.Quit {
+		version = in.config.Version
+	}
+	return in.move(ctx, in.config.Schedule.Ended(in.cursor.inSchedule(), in.life.Now()), version)
 }
 
-// move stores the cursor.
-func (in *instance[S]) move(ctx context.Context, c jobs.Cursor) error {
+// move stores the cursor, with the version of the state as it is stored.
+func (in *instance[S]) move(ctx context.Context, to jobs.Cursor, stateVersion string) error {
+	c := cursor{to.Anchor, to.Last, stateVersion}
 	if c == in.cursor {
 		return nil
 	}
@@ -113,7 +130,7 @@ func (in *instance[S]) start(ctx context.Context, state S) (Started, error) {
 		if err := in.life.Create(ctx); err != nil {
 			return err
 		}
-		if err := in.move(ctx, jobs.StartCursor(in.life.Now())); err != nil {
+		if err := in.move(ctx, jobs.StartCursor(in.life.Now()), in.config.Version); err != nil {
 			return err
 		}
 		if !in.config.StartLater {
@@ -151,7 +168,7 @@ func (in *instance[S]) trigger(ctx context.Context, _ none) (none, error) {
 		if err := in.life.RunNow(ctx, causeTrigger); err != nil {
 			return err
 		}
-		return in.move(ctx, jobs.StartCursor(in.life.Now()))
+		return in.move(ctx, jobs.StartCursor(in.life.Now()), in.cursor.StateVersion)
 	})
 }
 
@@ -166,8 +183,19 @@ func (in *instance[S]) state(ctx context.Context, _ none) (state S, err error) {
 	if err := in.existing(); err != nil {
 		return state, err
 	}
-	_, err = in.st.Storage().GetInto(ctx, stateKey, &state)
+	stored, ok, err := in.st.Storage().Get(ctx, stateKey)
+	if ok && err == nil {
+		err = in.read(stored, in.cursor.StateVersion, &state)
+	}
 	return state, err
+}
+
+// read decodes or migrates a state as it is stored.
+func (in *instance[S]) read(stored []byte, version string, state *S) error {
+	if bad := in.reader.Read(in.st.Codec(), version, stored, state); bad != nil {
+		return bad.Of(in.st.ID(), "state")
+	}
+	return nil
 }
 
 func (in *instance[S]) pause(ctx context.Context, _ none) (none, error) {

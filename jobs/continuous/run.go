@@ -76,14 +76,14 @@ func (r *Run[S]) Terminate(reason string) { r.result.End, r.result.Reason = jobs
 // work is the run on the state as it is stored. It decodes and encodes beside the
 // turns: a state that cannot be encoded fails the run and not the job.
 func (in *instance[S]) work(stored []byte) jobs.Work {
-	codec, storage := in.st.Codec(), in.st.Storage()
+	codec, storage, version := in.st.Codec(), in.st.Storage(), in.cursor.StateVersion
 	return func(ctx context.Context, x jobs.Execution) (jobs.Result, error) {
 		run := &Run[S]{
 			ID: in.st.Name(), Number: x.Run.Number, Key: x.Key, Scheduled: x.Run.Scheduled,
 			Attempt: x.Run.Attempt, Recovering: x.Run.Recovering, LastError: x.Run.LastError, job: in.job, st: in.st,
 		}
-		if err := codec.Decode(stored, &run.State); err != nil {
-			return jobs.Result{}, fmt.Errorf("continuous: decode state: %w", err)
+		if err := in.read(stored, version, &run.State); err != nil {
+			return jobs.Result{}, err
 		}
 		if err := in.config.Run(ctx, run); err != nil {
 			return jobs.Result{}, err

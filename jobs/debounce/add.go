@@ -11,7 +11,8 @@ import (
 
 // add is a turn that stores one event: its row or the new state, which tells the
 // new count too, the mark of its id and the alarm are one batch (D1). It reads none
-// of the events that are there, and stores the buffer only for a new generation.
+// of the events that are there, and stores the buffer only for a new generation or a
+// new version.
 func (in *instance[E, S]) add(ctx context.Context, ev E) (ack Ack, err error) {
 	if ev, err = valid(ev); err != nil {
 		return Ack{}, err
@@ -26,7 +27,7 @@ func (in *instance[E, S]) add(ctx context.Context, ev E) (ack Ack, err error) {
 			return err
 		}
 		ack = Ack{Generation: b.open.number, Events: b.open.count}
-		if known {
+		if known && b.open.versions == in.buffer.open.versions {
 			in.buffer = b // the event's row tells the rest
 			return nil
 		}
@@ -44,11 +45,11 @@ func (in *instance[E, S]) collecting(ctx context.Context) (buffer, error) {
 		if err := in.life.Create(ctx); err != nil {
 			return b, err
 		}
-		return buffer{open: generation{number: 1}}, nil
+		return buffer{open: generation{number: 1, versions: in.fresh}}, nil
 	}
 	at, why := in.limits.due(b.open)
 	if !b.isClosed() && in.flushes() && !at.IsZero() && !at.After(in.life.Now()) {
-		b.close(at, why)
+		b.close(at, why, in.fresh)
 		in.known = false
 	}
 	return b, in.fits(b.open)
@@ -63,8 +64,8 @@ func (in *instance[E, S]) flushes() bool {
 // been begun by another version of it.
 func (in *instance[E, S]) fits(g generation) error {
 	if g.count > 0 && g.folded != (in.config.Reduce != nil) {
-		return fmt.Errorf("%w: debounce: generation %d was collected with another definition: folded by Reduce is %t",
-			jobs.ErrInvalid, g.number, g.folded)
+		return jobs.Invalidf("debounce", "%s: generation %d was collected with another definition: folded by Reduce is %t",
+			in.st.ID(), g.number, g.folded)
 	}
 	return nil
 }
@@ -78,6 +79,7 @@ func (in *instance[E, S]) keep(ctx context.Context, g *generation, ev E) error {
 		return fmt.Errorf("%s: %w: %d", in.st.ID(), ErrFull, g.count)
 	}
 	key := eventKey(g.number, g.count)
+	g.versions = g.versions.From(uint64(g.count), in.config.Version)
 	*g = in.limits.with(*g, in.life.Now())
 	return in.put(ctx, key, *g, ev)
 }
@@ -104,7 +106,7 @@ func (in *instance[E, S]) fold(ctx context.Context, g *generation, ev E) error {
 		return err
 	}
 	*g = in.limits.with(*g, in.life.Now())
-	g.folded = true
+	g.folded, g.versions = true, in.fresh
 	if err := in.put(ctx, stateKey(g.number), *g, state); err != nil {
 		return err
 	}
@@ -122,7 +124,7 @@ func (in *instance[E, S]) current(ctx context.Context, g generation) (state S, e
 	}
 	encoded, err := readState(ctx, in.st.Storage(), g)
 	if err == nil {
-		err = decodeState(in.st.Codec(), encoded, &state)
+		err = in.readState(g, encoded, &state)
 	}
 	return state, err == nil, err
 }

@@ -2,7 +2,6 @@ package debounce
 
 import (
 	"encoding/binary"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -13,10 +12,13 @@ type generation struct {
 	number uint64 // from 1
 	count  int    // events in it
 	folded bool   // they are in a state made by Reduce, not in rows of their own
-	first  time.Time
-	last   time.Time
-	full   time.Time // when it had MaxEvents; zero: not yet
-	manual time.Time // when its flush was asked for; zero: it was not
+	// versions are those that the events, numbered from 0, were stored under; of a
+	// state it is that of number 0. The buffer stores them, and no row of an event.
+	versions jobs.Versions
+	first    time.Time
+	last     time.Time
+	full     time.Time // when it had MaxEvents; zero: not yet
+	manual   time.Time // when its flush was asked for; zero: it was not
 
 	// Set when it closes, and the same in every attempt to flush it.
 	due    time.Time
@@ -32,6 +34,9 @@ type buffer struct {
 	closed  generation // is being flushed, or is about to be; number 0: there is none
 	flushed int64      // events flushed in this life
 	dropped int64      // events given up or cleared
+	// idle is a time from which the object has been idle, at the earliest; that of the
+	// metadata counts if it is later. Zero: that of the metadata counts.
+	idle time.Time
 }
 
 // isClosed reports whether a generation waits for the end of its flush.
@@ -45,11 +50,12 @@ func (b *buffer) done() uint64 {
 	return b.open.number - 1
 }
 
-// close closes the open generation and opens the next.
-func (b *buffer) close(due time.Time, why Reason) {
+// close closes the open generation and opens the next, of the version of its first
+// event to be.
+func (b *buffer) close(due time.Time, why Reason, next jobs.Versions) {
 	b.closed = b.open
 	b.closed.due, b.closed.reason = due, why
-	b.open = generation{number: b.closed.number + 1}
+	b.open = generation{number: b.closed.number + 1, versions: next}
 }
 
 // drop forgets the closed generation; its rows go in the same batch.
@@ -58,15 +64,29 @@ func (b *buffer) drop() { b.closed = generation{} }
 const bufferVersion = 1
 
 // appendTo appends the row: the version, then the fields in the order below, each a
-// varint, but a reason, which is a varint length and its bytes. Times are
-// nanoseconds since 1970, 0 if zero. New fields go to the end; a row that ends
-// early has zeros there.
+// varint, but a reason, and the versions of a generation, each of which is a varint
+// length and its bytes. Times are nanoseconds since 1970, 0 if zero. New fields go to
+// the end. A row that ends early has zeros there: one without versions ends after idle,
+// and before it if that is zero.
 func (b *buffer) appendTo(row []byte) []byte {
 	row = append(row, bufferVersion)
 	row = appendGeneration(row, b.open)
 	row = appendGeneration(row, b.closed)
 	row = binary.AppendVarint(row, b.flushed)
-	return binary.AppendVarint(row, b.dropped)
+	row = binary.AppendVarint(row, b.dropped)
+	versions := b.open.versions != "" || b.closed.versions != ""
+	if !versions && b.idle.IsZero() {
+		return row
+	}
+	row = appendTime(row, b.idle)
+	if !versions {
+		return row
+	}
+	return appendVersions(appendVersions(row, b.open.versions), b.closed.versions)
+}
+
+func appendVersions(row []byte, v jobs.Versions) []byte {
+	return append(binary.AppendUvarint(row, uint64(len(v))), v...)
 }
 
 func appendGeneration(row []byte, g generation) []byte {
@@ -96,13 +116,16 @@ func appendTime(row []byte, t time.Time) []byte {
 
 func decodeBuffer(row []byte) (b buffer, err error) {
 	if len(row) == 0 || row[0] != bufferVersion {
-		return b, fmt.Errorf("%w: debounce: buffer row is of another version", jobs.ErrInvalid)
+		return b, jobs.Invalidf("debounce", "buffer row is of another version")
 	}
 	r := reader{rest: row[1:]}
 	b.open = r.generation()
 	b.closed = r.generation()
 	b.flushed = r.varint()
 	b.dropped = r.varint()
+	b.idle = r.time()
+	b.open.versions = r.versions()
+	b.closed.versions = r.versions()
 	return b, r.check(b)
 }
 
@@ -150,14 +173,28 @@ func (r *reader) generation() (g generation) {
 	for _, t := range [...]*time.Time{&g.first, &g.last, &g.full, &g.manual, &g.due} {
 		*t = r.time()
 	}
+	g.reason = Reason(r.text())
+	return g
+}
+
+func (r *reader) versions() jobs.Versions {
+	v, err := jobs.ParseVersions(r.text())
+	if err != nil {
+		r.bad, r.rest = true, nil
+	}
+	return v
+}
+
+// text is a length and as many bytes.
+func (r *reader) text() []byte {
 	n := r.uvarint()
 	if n > uint64(len(r.rest)) {
 		r.bad, r.rest = true, nil
-		return g
+		return nil
 	}
-	g.reason = Reason(r.rest[:n])
+	text := r.rest[:n]
 	r.rest = r.rest[n:]
-	return g
+	return text
 }
 
 // check tells what is wrong with a row that was read.
@@ -169,5 +206,5 @@ func (r *reader) check(b buffer) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: debounce: buffer row is damaged", jobs.ErrInvalid)
+	return jobs.Invalidf("debounce", "buffer row is damaged")
 }

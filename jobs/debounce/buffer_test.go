@@ -31,14 +31,26 @@ func drawGeneration(rt *rapid.T, number uint64) generation {
 	}
 }
 
+func drawVersions(rt *rapid.T, name string) (v jobs.Versions) {
+	for i, version := range rapid.SliceOfN(rapid.StringN(0, 5, 9), 0, 4).Draw(rt, name) {
+		v = v.From(uint64(i), version)
+	}
+	return v
+}
+
 func drawBuffer(rt *rapid.T) buffer {
 	number := rapid.Uint64Range(2, 1<<60).Draw(rt, "number")
 	b := buffer{open: drawGeneration(rt, number)}
 	if rapid.Bool().Draw(rt, "isClosed") {
 		b.closed = drawGeneration(rt, number-1)
 	}
+	b.open.versions = drawVersions(rt, "versions of open")
+	if b.isClosed() {
+		b.closed.versions = drawVersions(rt, "versions of closed")
+	}
 	b.flushed = rapid.Int64Min(0).Draw(rt, "flushed")
 	b.dropped = rapid.Int64Min(0).Draw(rt, "dropped")
+	b.idle = drawTime(rt, "idle")
 	return b
 }
 
@@ -59,13 +71,40 @@ func TestBufferRoundTrip(t *testing.T) {
 func TestBufferWithoutNewFields(t *testing.T) {
 	old := buffer{open: generation{number: 3, count: 2, first: at(1), last: at(2)}}
 	row := old.appendTo(nil)
-	row = row[:len(row)-3] // no closed generation, no counts
+	row = row[:len(row)-3] // no closed generation, no counts, no time since when it is idle
 	got, err := decodeBuffer(row)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.open.count != 2 || got.isClosed() || got.flushed != 0 {
+	if got.open.count != 2 || got.isClosed() || got.flushed != 0 || !got.idle.IsZero() {
 		t.Errorf("read %+v", got)
+	}
+}
+
+// Proves J15: a buffer that was stored before versions were kept is one of events
+// without a version, and one without versions is stored as it was then. Versions are
+// at the end, those of the open generation first.
+func TestBufferOfBefore(t *testing.T) {
+	const before = "\x01" + "\x03\x04\x00\x02\x04\x00\x00\x00\x00" + "\x02\x02\x00\x02\x02\x00\x00\x06\x05quiet" + "\x0a\x00"
+	b := buffer{
+		open:    generation{number: 3, count: 2, first: time.Unix(0, 1).UTC(), last: time.Unix(0, 2).UTC()},
+		closed:  generation{number: 2, count: 1, first: time.Unix(0, 1).UTC(), last: time.Unix(0, 1).UTC(), due: time.Unix(0, 3).UTC(), reason: ReasonQuiet},
+		flushed: 5,
+	}
+	for want, versions := range map[string]jobs.Versions{before: "", before + "\x03\x00\x01x" + "\x06\x00\x01w\x01\x01x": "\x00\x01x"} {
+		b.open.versions, b.closed.versions = versions, ""
+		if versions != "" {
+			b.closed.versions = "\x00\x01w\x01\x01x"
+		}
+		if got := string(b.appendTo(nil)); got != want {
+			t.Errorf("stored as %x, want %x", got, want)
+		}
+		if got, err := decodeBuffer([]byte(want)); err != nil || got != b {
+			t.Errorf("%x is read as %+v, %v", want, got, err)
+		}
+	}
+	if _, err := decodeBuffer([]byte(before + "\x02\x00\x01\x00")); !errors.Is(err, jobs.ErrInvalid) {
+		t.Errorf("damaged versions: %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package debounce
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -15,8 +16,22 @@ import (
 type Config[E, S any] struct {
 	// Name is the class of the job's objects. Required.
 	Name string
-	// Version of the definition, kept in the metadata of each job.
+	// Version names the forms of E and S, in at most 128 bytes. It is stored in the
+	// metadata of each job, and with the events or the state of each generation (J15).
 	Version string
+	// MigrateEvent makes an event of the bytes of one that was stored under another
+	// Version, older or, after a rollback, newer; from is that Version, empty for an
+	// event that had none. It is called beside the turns for a flush, and in a turn of
+	// the object for Pending, each time: stored events stay as they are. So it must be
+	// quick and depend on its arguments alone; raw is a copy. An error or a panic fails
+	// the flush. Nil: the host's codec decodes events of all versions. It needs a
+	// Version, and is for events that are kept: without Reduce.
+	MigrateEvent func(from string, raw []byte) (E, error)
+	// MigrateState does the same for a state that Reduce made. Where an Add needs the
+	// state, it is called in the turn of that: an error or a panic refuses the event
+	// and changes nothing, and the Add stores the state in its new form. It needs a
+	// Version and Reduce.
+	MigrateState func(from string, raw []byte) (S, error)
 
 	// Mode is what the wait is counted from: Trailing or Window. Zero is
 	// Trailing.
@@ -51,7 +66,11 @@ type Config[E, S any] struct {
 	Flush func(ctx context.Context, f *Flush[E, S]) error
 
 	// Dedup is how long the id of an event is remembered. It must be longer
-	// than callers go on repeating an Add. Zero means 24 hours.
+	// than callers go on repeating an Add. An object that is running, has nothing to
+	// flush and owes no call of OnExhausted ends by itself, as by Terminate for
+	// jobs.IdleReason, once nothing has changed it for this time and it has forgotten
+	// all ids (D6). The next Add makes it anew. One that is paused or failed stays.
+	// Zero means 24 hours; it must not be negative.
 	Dedup time.Duration
 
 	// Retry says how failed flushes are tried again. The zero Retry tries once.
@@ -59,12 +78,13 @@ type Config[E, S any] struct {
 	// Timeout ends the ctx of one attempt to flush. Zero means no limit.
 	Timeout time.Duration
 	// Exhausted says what follows when a flush is given up: Fail or Drop. Zero
-	// is Fail.
+	// is Fail. Events that cannot be read are never dropped for that: the job fails.
 	Exhausted Exhausted
 	// OnExhausted is called for each flush that was given up, beside the turns: at
 	// least once, unless ten calls in a row end with an error. A repeat, after an
 	// error or a crash, has the same Key. Calls for one object come in order, one
-	// at a time; flushes go on meanwhile, until 16 calls are owed.
+	// at a time; flushes go on meanwhile, until 16 calls are owed. With Exhausted Drop
+	// the events are gone by then; see there.
 	OnExhausted func(ctx context.Context, x *jobs.Exhaustion) error
 	// Concurrency is how many flushes of all jobs of this definition may execute at
 	// a time in a host. The others wait in the order in which they came due, behind
@@ -91,7 +111,11 @@ const (
 	// Resume flushes them with a fresh budget.
 	Fail Exhausted = iota
 	// Drop discards the events of that flush, with an event that says how many
-	// (see EventDropped), and goes on with the next.
+	// (see EventDropped), and goes on with the next. They are gone in the batch that
+	// gives the flush up, so OnExhausted is not told which they were. A Flush that
+	// would keep them puts them elsewhere in its last attempt, under its Key, and
+	// returns nil. An attempt may be the last one if its Flush.Attempt is at least
+	// Retry.MaxAttempts.
 	Drop
 )
 
@@ -115,16 +139,29 @@ func (c Config[E, S]) withDefaults() Config[E, S] {
 // Validate reports the first mistake in c, as an ErrInvalid of package jobs.
 func (c Config[E, S]) Validate() error {
 	if what := c.mistake(); what != "" {
-		return fmt.Errorf("%w: debounce %q: %s", jobs.ErrInvalid, c.Name, what)
+		return jobs.Invalidf(c.of(), "%s", what)
 	}
-	if err := c.works().Validate(); err != nil {
-		return fmt.Errorf("%w: debounce %q: %w", jobs.ErrInvalid, c.Name, err)
-	}
-	if err := c.withDefaults().Execution.Validate(); err != nil {
-		return fmt.Errorf("debounce %q: %w", c.Name, err)
+	events, states := c.events(), c.states()
+	for _, err := range []error{c.works().Validate(), events.Validate(), states.Validate(), c.withDefaults().Execution.Validate()} {
+		if err != nil {
+			return jobs.Invalidf(c.of(), "%w", err)
+		}
 	}
 	return nil
 }
+
+// events reads events as they are stored.
+func (c *Config[E, S]) events() jobs.Reader[E] {
+	return jobs.Reader[E]{Version: c.Version, Migrate: c.MigrateEvent, Field: "MigrateEvent"}
+}
+
+// states reads states of generations as they are stored.
+func (c *Config[E, S]) states() jobs.Reader[S] {
+	return jobs.Reader[S]{Version: c.Version, Migrate: c.MigrateState, Field: "MigrateState"}
+}
+
+// of is how errors name the definition.
+func (c Config[E, S]) of() string { return strings.TrimSpace("debounce " + c.Name) }
 
 func (c Config[E, S]) mistake() string {
 	switch {
@@ -154,6 +191,10 @@ func (c Config[E, S]) mistake() string {
 		return "MaxEvents is greater than MaxPending"
 	case c.Exhausted > Drop:
 		return "Exhausted is neither Fail nor Drop"
+	case c.MigrateEvent != nil && c.Reduce != nil:
+		return "MigrateEvent is for events that are kept: with Reduce give MigrateState"
+	case c.MigrateState != nil && c.Reduce == nil:
+		return "MigrateState is for Reduce: without it give MigrateEvent"
 	}
 	return ""
 }

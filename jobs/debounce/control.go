@@ -54,6 +54,7 @@ func (in *instance[E, S]) status(_ context.Context, _ none) (Status, error) {
 		Waiting: in.life.Waiting(),
 	}
 	s.Due, s.Reason = in.limits.due(b.open)
+	s.PurgeAt = in.life.IdleEnd()
 	return s, nil
 }
 
@@ -70,7 +71,7 @@ func (in *instance[E, S]) pending(ctx context.Context, _ none) (p Pending[E, S],
 	if err != nil {
 		return p, err
 	}
-	p.Events, p.State, err = decode[E, S](in.st.Codec(), stored)
+	p.Events, p.State, err = in.read(g, stored)
 	return p, err
 }
 
@@ -101,8 +102,9 @@ func (in *instance[E, S]) clear(ctx context.Context, _ none) (n int, err error) 
 			return err
 		}
 		in.known = false
-		b.open = generation{number: g.number}
+		b.open = generation{number: g.number, versions: in.fresh}
 		b.dropped += int64(n)
+		b.idle = in.life.Now()
 		if err := in.store(ctx, b); err != nil {
 			return err
 		}

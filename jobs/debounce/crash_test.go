@@ -135,7 +135,7 @@ func TestDedupTime(t *testing.T) {
 		if again := l.add("a"); again != want {
 			s.Errorf("D2: answer %+v within the time", again)
 		}
-		s.Advance(seconds(15))
+		s.Advance(seconds(14)) // in another second the object would end (D6)
 		if fresh := l.add("a"); fresh != (debounce.Ack{Generation: 2, Events: 1}) {
 			s.Errorf("D2: answer %+v after the time", fresh)
 		}

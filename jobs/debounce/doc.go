@@ -13,5 +13,7 @@
 //   - When a generation is due follows from the times of its events. A process
 //     that was down flushes soon after it is up, with the cause of then (D4).
 //
-// A job needs no start: the first event makes it. It ends with Terminate.
+// A job needs no start: the first event makes it. It ends with Terminate, or by itself
+// when it has been idle for the dedup time (D6): then nothing is left that a later
+// event could be told, and the next one begins a new life.
 package debounce

@@ -83,7 +83,7 @@ func ExampleNew_mistake() {
 func ExampleConfig_Validate() {
 	c := debounce.Config[Change, Batch]{Name: "hooks", Quiet: time.Second}
 	fmt.Println(c.Validate())
-	// Output: jobs: invalid: debounce "hooks": Flush is nil
+	// Output: debounce hooks: invalid: Flush is nil
 }
 
 func ExampleJob_Add() {

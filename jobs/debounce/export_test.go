@@ -4,8 +4,39 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
+
+// CheckVersions reports a row that is stored as of another version than that of its form.
+func CheckVersions(rows map[string][]byte, form func(raw []byte) string) error {
+	b, err := decodeBuffer(rows[bufferKey])
+	if err != nil {
+		return err
+	}
+	for _, g := range []generation{b.closed, b.open} {
+		for key, row := range rows {
+			position, isEvent := strings.CutPrefix(key, eventPrefix(g.number))
+			if !isEvent && key != stateKey(g.number) {
+				continue
+			}
+			n := uint64(0)
+			if isEvent {
+				if n, err = strconv.ParseUint(position, 16, 64); err != nil {
+					return err
+				}
+			}
+			_, raw, err := splitRow(row)
+			if err != nil {
+				return err
+			}
+			if version := g.versions.At(n); version != form(raw) {
+				return fmt.Errorf("row %q is stored as of version %q: %s", key, version, raw)
+			}
+		}
+	}
+	return nil
+}
 
 // CheckRows tells what is wrong with the stored keys of a debounce object: the
 // buffer must account for each event and each state, and for nothing else.

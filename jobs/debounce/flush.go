@@ -24,7 +24,7 @@ type Flush[E, S any] struct {
 	ID         string // the object's name
 	Generation uint64 // counts the flushes of the object from 1
 	// Key names this generation among all of the store, and never another one,
-	// not even after the job was terminated and began anew: an idempotency key
+	// not even after the object has ended and begun anew: an idempotency key
 	// for what the flush does outside.
 	Key    string
 	Reason Reason
@@ -92,7 +92,7 @@ func (in *instance[E, S]) Prepare(ctx context.Context, _ jobs.Run) (jobs.Work, e
 		if at.IsZero() {
 			return nil, nil
 		}
-		b.close(at, why)
+		b.close(at, why, in.fresh)
 	}
 	do, err := in.prepared(ctx, b.closed)
 	if err != nil || b == in.buffer {
@@ -123,12 +123,12 @@ func failing(err error) jobs.Work {
 	return func(context.Context, jobs.Execution) (jobs.Result, error) { return jobs.Result{}, err }
 }
 
-// work flushes a generation. It decodes the rows anew each time, so that nothing
+// work flushes a generation. It reads the rows anew each time, so that nothing
 // a failed attempt did to them is seen by the next.
 func (in *instance[E, S]) work(g generation, stored rows) jobs.Work {
 	key := in.key(g)
 	return func(ctx context.Context, x jobs.Execution) (jobs.Result, error) {
-		events, state, err := decode[E, S](in.st.Codec(), stored)
+		events, state, err := in.read(g, stored)
 		if err != nil {
 			return jobs.Result{}, err
 		}

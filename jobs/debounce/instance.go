@@ -17,6 +17,9 @@ type instance[E, S any] struct {
 	st     *object.State
 	life   *jobs.Life
 	buffer buffer // as stored, with the events since
+	events jobs.Reader[E]
+	states jobs.Reader[S]
+	fresh  jobs.Versions // of a generation that this definition begins
 
 	// state is that of the open generation, while known; it spares Add the read.
 	state S
@@ -26,7 +29,10 @@ type instance[E, S any] struct {
 // load makes an instance from what is stored, and arms it.
 func load[E, S any](ctx context.Context, st *object.State, j *Job[E, S]) (*instance[E, S], error) {
 	c := &j.config
-	in := &instance[E, S]{job: j, config: c, limits: c.limits(), st: st}
+	in := &instance[E, S]{
+		job: j, config: c, limits: c.limits(), st: st,
+		events: c.events(), states: c.states(), fresh: jobs.Versions("").From(0, c.Version),
+	}
 	row, ok, err := st.Storage().Get(ctx, bufferKey)
 	if err != nil {
 		return nil, err
@@ -41,7 +47,7 @@ func load[E, S any](ctx context.Context, st *object.State, j *Job[E, S]) (*insta
 	}
 	in.life, err = jobs.NewLife(ctx, st, jobs.LifeOptions{
 		Options: c.Execution, Type: "debounce", Version: c.Version,
-		Exhausted: c.Exhausted.policy(), OnExhausted: c.OnExhausted,
+		Exhausted: c.Exhausted.policy(), Drops: c.Exhausted == Drop, OnExhausted: c.OnExhausted,
 	}, in)
 	return in, err
 }

@@ -16,9 +16,10 @@ var ErrFull = errors.New("debounce: too many events wait")
 
 // Job is a debounce job as a host is opened with it. It is a value of the
 // program, made once at package level. An object of it, named by an id, comes to
-// be with its first event. Its methods may be called from any task; from is a
-// *object.Host outside of objects, or the *object.State of the object that calls.
-// All but Add return jobs.ErrNotFound if there is no such object.
+// be with its first event, and ends when it has been idle for Config.Dedup. Its
+// methods may be called from any task; from is a *object.Host outside of objects, or
+// the *object.State of the object that calls. All but Add return jobs.ErrNotFound if
+// there is no such object.
 type Job[E, S any] struct {
 	*object.Class[instance[E, S]]
 	config Config[E, S]
@@ -116,6 +117,10 @@ type Status struct {
 	// those that were given up or cleared, since the object came to be.
 	EventsFlushed int64 `json:"eventsFlushed"`
 	EventsDropped int64 `json:"eventsDropped,omitempty"`
+	// PurgeAt is when the object ends by itself, because it is idle, if nothing changes
+	// it until then; see Config.Dedup. Zero: it has something to flush, a flush or a call
+	// of OnExhausted is under way or owed, or it is paused or failed.
+	PurgeAt time.Time `json:"purgeAt,omitzero"`
 }
 
 // Status tells how the job is.

@@ -242,23 +242,29 @@ func (l *ledger) checkEvents() error {
 // rowsAreWhole is the invariant of every stored state: the buffer accounts for
 // all rows (D1, D3).
 func rowsAreWhole(store *storage.Store) error {
+	rows, err := storedRows(store)
+	if err != nil || rows == nil {
+		return err
+	}
+	return debounce.CheckRows(rows)
+}
+
+// storedRows are the keys of the job's object; nil if it is not there.
+func storedRows(store *storage.Store) (map[string][]byte, error) {
 	o, err := store.Find(storage.ID{Class: "hooks", Name: name})
 	if err != nil || o.Number == 0 {
-		return err
+		return nil, err
 	}
 	it, err := store.ListData(nil, o, "", "", false)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer it.Close()
 	rows := map[string][]byte{}
 	for it.Next() {
 		rows[string(it.Key())] = it.Value()
 	}
-	if it.Err() != nil {
-		return it.Err()
-	}
-	return debounce.CheckRows(rows)
+	return rows, it.Err()
 }
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }

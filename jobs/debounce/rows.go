@@ -73,6 +73,7 @@ func caughtUp(ctx context.Context, store *object.Storage, g generation) (generat
 	case newest.number != g.number:
 		return g, fmt.Errorf("%w: a row of generation %d tells of %d", errDamaged, g.number, newest.number)
 	case newest.count > g.count:
+		newest.versions = g.versions
 		return newest, nil
 	}
 	return g, nil
@@ -153,24 +154,26 @@ func deleteRows(ctx context.Context, store *object.Storage, g generation) error 
 	return store.Remove(ctx, keys...)
 }
 
-// decode turns the rows into what a flush is given.
-func decode[E, S any](codec object.Codec, r rows) (events []E, state S, err error) {
+// read turns the rows of a generation into the events or the state of its flush. It may be
+// called from any task.
+func (in *instance[E, S]) read(g generation, r rows) (events []E, state S, err error) {
 	if r.folded {
-		err = decodeState(codec, r.state, &state)
+		err = in.readState(g, r.state, &state)
 		return nil, state, err
 	}
 	events = make([]E, len(r.events))
 	for i, row := range r.events {
-		if err := codec.Decode(row, &events[i]); err != nil {
-			return nil, state, fmt.Errorf("debounce: decode event %d: %w", i+1, err)
+		if bad := in.events.Read(in.st.Codec(), g.versions.At(uint64(i)), row, &events[i]); bad != nil {
+			return nil, state, bad.Of(in.st.ID(), fmt.Sprintf("event %d of generation %d", i+1, g.number))
 		}
 	}
 	return events, state, nil
 }
 
-func decodeState[S any](codec object.Codec, encoded []byte, state *S) error {
-	if err := codec.Decode(encoded, state); err != nil {
-		return fmt.Errorf("debounce: decode state: %w", err)
+// readState reads the state of a generation.
+func (in *instance[E, S]) readState(g generation, encoded []byte, state *S) error {
+	if bad := in.states.Read(in.st.Codec(), g.versions.At(0), encoded, state); bad != nil {
+		return bad.Of(in.st.ID(), fmt.Sprintf("state of generation %d", g.number))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -19,6 +20,7 @@ type stored struct {
 	entered  map[uint64]bool
 	chained  map[string][]uint64 // by key, in order
 	holds    map[uint64]string   // unique keys
+	versions jobs.Versions
 }
 
 // Audit checks what is stored of each partition of a pool against W1, W3 and the
@@ -38,6 +40,23 @@ func Audit(store *storage.Store, class string, partitions, limit, perKey int) er
 	}
 	if total > limit {
 		return fmt.Errorf("W3: %d tasks run, the limit is %d", total, limit)
+	}
+	return nil
+}
+
+// AuditInputs gives the input of each task and dead letter of a partition to check,
+// with the version that it is stored as of.
+func AuditInputs(store *storage.Store, id storage.ID, check func(version string, input []byte) error) error {
+	s, err := readStored(store, id)
+	if err != nil {
+		return err
+	}
+	for _, rows := range []map[uint64]*row{s.tasks, s.dead} {
+		for num, r := range rows {
+			if err := check(s.versions.At(num), r.input); err != nil {
+				return fmt.Errorf("%s: task %d: %w", id, num, err)
+			}
+		}
 	}
 	return nil
 }
@@ -91,8 +110,12 @@ func (s *stored) read(key string, value []byte) error {
 		s.chained[chain] = append(s.chained[chain], num)
 		s.entered[num] = value[0] == 1
 		return err
-	case callPrefix:
+	case callPrefix, emptyKey:
 		return nil
+	case versionsKey:
+		var err error
+		s.versions, err = jobs.ParseVersions(value)
+		return err
 	case uniqueKeys:
 		num, err := decodeNumber(value)
 		s.holds[num] = key[len(uniqueKeys):]

@@ -55,11 +55,12 @@ func (p *partition) dropCall(ctx context.Context, num uint64) error {
 }
 
 // nextCall is when the next call is due; zero: none is.
-func (p *partition) nextCall() time.Time {
-	dead := p.set.onDead != nil && p.calls > 0 && p.calling < maxCalls
-	empty := p.set.onEmpty != nil && p.emptyDue && !p.emptying
+func (p *partition) nextCall() time.Time { return earliest(p.deadAt(), p.emptyAt()) }
+
+// deadAt is when the next call of OnDead is due; zero: none is.
+func (p *partition) deadAt() time.Time {
 	switch {
-	case !dead && !empty:
+	case p.set.onDead == nil || p.calls == 0 || p.calling >= maxCalls:
 		return time.Time{}
 	case p.callAt.IsZero():
 		return p.since()
@@ -67,24 +68,32 @@ func (p *partition) nextCall() time.Time {
 	return p.callAt
 }
 
+// emptyAt is when the next call of OnEmpty is due; zero: none is.
+func (p *partition) emptyAt() time.Time {
+	switch {
+	case p.set.onEmpty == nil || !p.emptyDue || p.emptying:
+		return time.Time{}
+	case p.emptyRun.RetryAt.IsZero():
+		return p.since()
+	}
+	return p.emptyRun.RetryAt
+}
+
 // call begins the calls that are due.
 func (p *partition) call(ctx context.Context, now time.Time) error {
-	at := p.nextCall()
-	if at.IsZero() || at.After(now) {
-		return nil
+	if at := p.deadAt(); !at.IsZero() && !at.After(now) {
+		p.callAt = time.Time{}
+		if err := p.callDead(ctx); err != nil {
+			return err
+		}
 	}
-	p.callAt = time.Time{}
-	err := p.callDead(ctx)
-	if err == nil {
-		err = p.callEmpty(ctx)
+	if at := p.emptyAt(); !at.IsZero() && !at.After(now) {
+		return p.callEmpty(ctx)
 	}
-	return err
+	return nil
 }
 
 func (p *partition) callDead(ctx context.Context) error {
-	if p.set.onDead == nil || p.calls == 0 || p.calling >= maxCalls {
-		return nil
-	}
 	var due []object.Item
 	for item, err := range p.st.Storage().List(ctx, object.ListOptions{Prefix: callPrefix, Limit: maxCalls - p.calling}) {
 		if err != nil {
@@ -115,8 +124,9 @@ func (p *partition) beginCall(ctx context.Context, item object.Item) error {
 	}
 	if ok {
 		spec := jobs.Spec{Subject: subject(deadSubject, num), Key: p.outsideKey(num) + "/dead", Run: run, Hook: true}
+		version := p.inputVersion(num)
 		spec.Work = func(ctx context.Context, _ jobs.Execution) (jobs.Result, error) {
-			return jobs.Result{}, p.set.onDead(ctx, p, letter)
+			return jobs.Result{}, p.set.onDead(ctx, p, letter, version)
 		}
 		if _, err := p.engine.Begin(ctx, spec); err != nil {
 			return err
@@ -131,12 +141,24 @@ func (p *partition) beginCall(ctx context.Context, item object.Item) error {
 	return nil
 }
 
-func (p *partition) callEmpty(ctx context.Context) error {
-	if p.set.onEmpty == nil || !p.emptyDue || p.emptying {
+// loadEmpty reads the progress of a call of OnEmpty that is to be made again.
+func (p *partition) loadEmpty(ctx context.Context) error {
+	if !p.emptyDue {
 		return nil
 	}
+	_, err := p.st.Storage().GetInto(ctx, emptyKey, &p.emptyRun)
+	return err
+}
+
+// callEmpty begins a call of OnEmpty. One that failed goes on with its progress: tasks
+// that came and ended meanwhile ask for no call of their own.
+func (p *partition) callEmpty(ctx context.Context) error {
+	run := p.emptyRun
+	if run.Number == 0 {
+		run = jobs.Run{Number: 1, Scheduled: p.since()}
+	}
 	spec := jobs.Spec{
-		Subject: emptySubject, Run: jobs.Run{Number: 1, Scheduled: p.since()}, Hook: true,
+		Subject: emptySubject, Run: run, Hook: true,
 		Key: p.st.ID().String() + "/empty",
 		Work: func(ctx context.Context, _ jobs.Execution) (jobs.Result, error) {
 			return jobs.Result{}, p.set.onEmpty(ctx, p.index)
@@ -145,28 +167,41 @@ func (p *partition) callEmpty(ctx context.Context) error {
 	if _, err := p.engine.Begin(ctx, spec); err != nil {
 		return err
 	}
+	if p.emptyRun.Number != 0 {
+		if err := p.st.Storage().Remove(ctx, emptyKey); err != nil {
+			return err
+		}
+	}
+	p.emptyRun = jobs.Run{}
 	p.emptying, p.emptyDue, p.dirty = true, false, true
 	return nil
 }
 
 // callEnded stores a call again that has to be made again.
 func (p *partition) callEnded(ctx context.Context, kind string, num uint64, out jobs.Outcome) error {
-	again := out.Waits()
 	if kind == emptySubject {
-		p.emptying = false
-		if again {
-			p.emptyDue, p.dirty = true, true
-		}
-	} else {
-		p.calling--
-		if again {
-			if err := p.putCall(ctx, num, out.Run); err != nil {
-				return err
-			}
-		}
+		return p.emptyEnded(ctx, out)
 	}
-	if again {
-		p.callAt = out.Run.RetryAt
+	p.calling--
+	if !out.Waits() {
+		return nil
 	}
+	if err := p.putCall(ctx, num, out.Run); err != nil {
+		return err
+	}
+	p.callAt = out.Run.RetryAt
+	return nil
+}
+
+func (p *partition) emptyEnded(ctx context.Context, out jobs.Outcome) error {
+	p.emptying = false
+	if !out.Waits() {
+		return nil
+	}
+	if err := p.st.Storage().Put(ctx, emptyKey, out.Run); err != nil {
+		return err
+	}
+	p.emptyRun = out.Run
+	p.emptyDue, p.dirty = true, true
 	return nil
 }

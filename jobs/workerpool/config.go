@@ -13,6 +13,18 @@ import (
 type Config[In, Out any] struct {
 	// Name is the pool's class name.
 	Name string
+	// Version names the form of In: at most 128 bytes. It is stored with the inputs
+	// of the tasks that are submitted, where it is not that of the tasks before (J15).
+	Version string
+	// Migrate makes an input of the bytes of one that was stored under another
+	// Version, older or, after a rollback, newer; from is that Version, empty for an
+	// input that had none. It is called beside the turns for Work and OnDead, and in
+	// a turn of the partition for Claim and DeadLetters, each time: the stored input
+	// stays as it is. So it must be quick and depend on its arguments alone; raw is a
+	// copy. An error or a panic is that of an input that cannot be decoded. Nil: the
+	// host's codec decodes inputs of all versions. It needs a Version. Outputs have no
+	// version: one that cannot be decoded is told by its task's status, as it is stored.
+	Migrate func(from string, raw []byte) (In, error)
 	// Work runs a task; it may run several at a time. A nil error means that the
 	// task is done and its output is stored. ctx ends when the task is cancelled,
 	// has used up its Timeout, or the host shuts down. Nil: tasks wait for
@@ -68,8 +80,9 @@ type Config[In, Out any] struct {
 	// after an error or a crash, has the same ID.
 	OnDead func(ctx context.Context, d DeadLetter[In]) error
 	// OnEmpty is called, beside the turns, when the last task of a partition has
-	// ended; at least once, with the same rule as OnDead. New tasks may have come
-	// meanwhile.
+	// ended; at least once, unless ten calls in a row fail, or the call kills its
+	// process. New tasks may have come meanwhile. A last task that ends while a call
+	// that failed waits to be repeated asks for no call of its own.
 	OnEmpty func(ctx context.Context, partition int) error
 }
 
@@ -110,6 +123,8 @@ func defaultTo[T comparable](v, otherwise T) T {
 // validate reports the first mistake in a config with its defaults.
 func (c *Config[In, Out]) validate() error {
 	switch {
+	case c.Name == "":
+		return fmt.Errorf("%w: Name is empty", jobs.ErrInvalid)
 	case c.Partitions < 0 || c.Partitions > maxPartitions:
 		return fmt.Errorf("%w: Partitions must be from 1 to %d", jobs.ErrInvalid, maxPartitions)
 	case c.Concurrency < c.Partitions:
@@ -129,7 +144,16 @@ func (c *Config[In, Out]) validate() error {
 			return fmt.Errorf("%w: name of queue %q is longer than %d bytes", jobs.ErrInvalid, name, maxQueueBytes)
 		}
 	}
+	reader := c.reader()
+	if err := reader.Validate(); err != nil {
+		return err
+	}
 	return c.engine().Validate()
+}
+
+// reader reads inputs as they are stored.
+func (c *Config[In, Out]) reader() jobs.Reader[In] {
+	return jobs.Reader[In]{Version: c.Version, Migrate: c.Migrate, Field: "Migrate"}
 }
 
 // engine returns the settings of the execution engine.

@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs"
 )
 
-// Rows into the types of the users.
+// Rows into the types of the users. An input comes with the version that it was
+// stored under.
 
 func (p *partition) encode(what string, v any) ([]byte, error) {
 	b, err := p.st.Codec().Encode(v)
@@ -19,22 +20,23 @@ func (p *partition) encode(what string, v any) ([]byte, error) {
 	return b, nil
 }
 
-func (p *partition) decode(what string, num uint64, b []byte, v any) error {
-	if err := p.st.Codec().Decode(b, v); err != nil {
-		return &undecodable{fmt.Errorf("%s: decode %s of task %s: %w", p.st.ID(), what, p.id(num), err)}
+// input reads the input of a task.
+func (p *Pool[In, Out]) input(part *partition, r *row, version string, in *In) error {
+	if bad := p.reader.Read(part.st.Codec(), version, r.input, in); bad != nil {
+		return &undecodable{bad.Of(part.st.ID(), "input of task "+part.id(r.num).String())}
 	}
 	return nil
 }
 
-// undecodable is the error of an input or an output that the codec cannot decode
-// into its type. To try a task again does not change it.
+// undecodable is the error of an input that cannot be read. To try a task again does
+// not change it.
 type undecodable struct{ err error }
 
 func (u *undecodable) Error() string { return u.err.Error() }
 func (u *undecodable) Unwrap() error { return u.err }
 
 // retryable is the RetryIf of a pool: that of its Config, but for inputs that cannot
-// be decoded.
+// be read.
 func retryable(asked func(error) bool) func(error) bool {
 	return func(err error) bool {
 		bad := (*undecodable)(nil)
@@ -50,13 +52,12 @@ func timeOf(ns int64) time.Time {
 	return time.Unix(0, ns)
 }
 
-func taskOf[In any](p *partition, r *row, x *jobs.Execution) (*Task[In], error) {
+func (p *Pool[In, Out]) taskOf(part *partition, r *row, x *jobs.Execution, version string) (*Task[In], error) {
 	t := &Task[In]{
-		ID: p.id(r.num), Key: r.key, Queue: r.queue, Priority: r.priority,
-		Attempt: x.Run.Failed() + 1, OutsideKey: x.Key, Enqueued: timeOf(r.enqueued), st: p.st,
+		ID: part.id(r.num), Key: r.key, Queue: r.queue, Priority: r.priority,
+		Attempt: x.Run.Failed() + 1, OutsideKey: x.Key, Enqueued: timeOf(r.enqueued), pool: p, st: part.st,
 	}
-	t.pool, _ = p.set.pool.(Submitter[In])
-	return t, p.decode("input", r.num, r.input, &t.In)
+	return t, p.input(part, r, version, &t.In)
 }
 
 func infoOf[Out any](p *partition, r *row, err error) (Info[Out], error) {
@@ -71,39 +72,39 @@ func infoOf[Out any](p *partition, r *row, err error) (Info[Out], error) {
 	if r.state != Done {
 		return f, nil
 	}
-	if err := p.decode("output", r.num, r.output, &f.Result); err != nil {
+	if err := p.st.Codec().Decode(r.output, &f.Result); err != nil {
 		var none Out
-		f.Result, f.Raw, f.DecodeError = none, r.output, err.Error()
+		f.Result, f.Raw = none, r.output
+		f.DecodeError = fmt.Sprintf("%s: decode output of task %s: %v", p.st.ID(), p.id(r.num), err)
 	}
 	return f, nil
 }
 
-func letterOf[In any](p *partition, r *row) DeadLetter[In] {
+func (p *Pool[In, Out]) letterOf(part *partition, r *row, version string) DeadLetter[In] {
 	d := DeadLetter[In]{
-		ID: p.id(r.num), Key: r.key, Queue: r.queue, Priority: r.priority,
+		ID: part.id(r.num), Key: r.key, Queue: r.queue, Priority: r.priority,
 		Failures: r.rare.Failures, Reason: r.rare.Reason, Stack: r.rare.Stack, Died: timeOf(r.ended),
 	}
-	if err := p.decode("input", r.num, r.input, &d.In); err != nil {
-		var none In
-		d.In, d.Raw, d.DecodeError = none, r.input, err.Error()
+	if err := p.input(part, r, version, &d.In); err != nil {
+		d.Raw, d.DecodeError = r.input, err.Error()
 	}
 	return d
 }
 
 // pageOf is the dead letters of a partition that g asks for, as many as fit in a page.
-func pageOf[In any](p *partition, ctx context.Context, g page) (out lettersPage[In], err error) {
-	rows, err := p.letters(ctx, g, p.mergeBytes())
+func (p *Pool[In, Out]) pageOf(part *partition, ctx context.Context, g page) (out lettersPage[In], err error) {
+	rows, err := part.letters(ctx, g, part.mergeBytes())
 	for _, r := range rows {
 		out.Bytes += r.size()
-		out.Letters = append(out.Letters, letterOf[In](p, r))
+		out.Letters = append(out.Letters, p.letterOf(part, r, part.inputVersion(r.num)))
 	}
 	return out, err
 }
 
 // claimAll gives up to g.Limit tasks to an outside worker.
-func claimAll[In any](p *partition, ctx context.Context, g claimPart) (all []Claim[In], err error) {
-	err = p.claim(ctx, g, func(r *row, x jobs.Execution) error {
-		t, err := taskOf[In](p, r, &x)
+func (p *Pool[In, Out]) claimAll(part *partition, ctx context.Context, g claimPart) (all []Claim[In], err error) {
+	err = part.claim(ctx, g, func(r *row, x jobs.Execution) error {
+		t, err := p.taskOf(part, r, &x, part.inputVersion(r.num))
 		if err == nil {
 			all = append(all, Claim[In]{Lease{ID: t.ID, Token: x.Token, For: g.For, Until: x.Lease}, *t})
 		}

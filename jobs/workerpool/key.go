@@ -16,7 +16,9 @@ import (
 //	k/ key length, key, order     a task that has a key and has not ended: 0 or 1, number
 //	z/ number                     a dead letter
 //	u/ key                        the task that holds a unique key: number
+//	v                             versions that inputs were stored under, if not empty: jobs.Versions by number
 //	h/ number                     a dead letter of which OnDead has yet to be told: its run, JSON
+//	o                             a call of OnEmpty that is to be made again: its run, JSON
 //
 // A pending task is in r/ or in w/, unless it waits for others of its key: then
 // it is in k/ with a 0. A running task is in neither. The engine's keys begin with
@@ -29,7 +31,9 @@ const (
 	chainPrefix = "k/"
 	deadPrefix  = "z/"
 	callPrefix  = "h/"
+	emptyKey    = "o" // the progress of a call of OnEmpty that failed
 	uniqueKeys  = "u/"
+	versionsKey = "v"
 
 	endedMark      = "e/"
 	idempotentMark = "i/"

@@ -1,7 +1,6 @@
 package workerpool
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
@@ -72,15 +71,15 @@ func optionsOf(opts []Option) options {
 func (o *options) validate() error {
 	switch {
 	case len(o.Key) > maxKeyBytes || len(o.Once) > maxKeyBytes || len(o.Unique) > maxKeyBytes:
-		return fmt.Errorf("workerpool: %w: a key is longer than %d bytes", jobs.ErrInvalid, maxKeyBytes)
+		return jobs.Invalidf("workerpool", "a key is longer than %d bytes", maxKeyBytes)
 	case o.Priority < -maxPriority || o.Priority > maxPriority:
-		return fmt.Errorf("workerpool: %w: priority %d is not from %d to %d", jobs.ErrInvalid, o.Priority, -maxPriority, maxPriority)
+		return jobs.Invalidf("workerpool", "priority %d is not from %d to %d", o.Priority, -maxPriority, maxPriority)
 	case o.Delay < 0:
-		return fmt.Errorf("workerpool: %w: the delay must not be negative: %v", jobs.ErrInvalid, o.Delay)
+		return jobs.Invalidf("workerpool", "the delay must not be negative: %v", o.Delay)
 	case o.OnceFor < 0:
-		return fmt.Errorf("workerpool: %w: the time of an idempotency key must not be negative: %v", jobs.ErrInvalid, o.OnceFor)
+		return jobs.Invalidf("workerpool", "the time of an idempotency key must not be negative: %v", o.OnceFor)
 	case !o.At.IsZero() && alarm.Nanos(o.At) <= 0:
-		return fmt.Errorf("workerpool: %w: time %v is not after 1970", jobs.ErrInvalid, o.At)
+		return jobs.Invalidf("workerpool", "time %v is not after 1970", o.At)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 // settings is a Config without its types.
 type settings struct {
 	name        string
+	version     string // of inputs that are stored now
 	partitions  int
 	concurrency int
 	perKey      int
@@ -23,11 +24,10 @@ type settings struct {
 	window      int // entries of a window
 	engine      jobs.Options
 
-	work    func(ctx context.Context, p *partition, r *row, x jobs.Execution) ([]byte, error) // nil: tasks are claimed
-	onDead  func(ctx context.Context, p *partition, r *row) error
+	work    func(ctx context.Context, p *partition, r *row, x jobs.Execution, version string) ([]byte, error) // nil: tasks are claimed
+	onDead  func(ctx context.Context, p *partition, r *row, version string) error
 	onEmpty func(ctx context.Context, partition int) error
 	widest  *object.Method[int, int]
-	pool    any // the *Pool
 }
 
 // partition is an object of the pool: its tasks, and what runs of them. Storage
@@ -41,6 +41,9 @@ type partition struct {
 	engine *jobs.Engine
 
 	counters
+	versions jobs.Versions // that inputs were stored under, by task number
+	version  string        // the last of them
+
 	dirty  bool // counters or passes differ from what is stored
 	lines  lines
 	waits  window
@@ -51,7 +54,8 @@ type partition struct {
 
 	calling  int       // executions open of OnDead
 	emptying bool      // an execution of OnEmpty is open
-	callAt   time.Time // no call of OnDead or OnEmpty before this
+	emptyRun jobs.Run  // the progress of a call of OnEmpty that is to be made again
+	callAt   time.Time // no call of OnDead before this
 
 	waiters map[uint64]chan struct{} // closed when the task has ended; 0: when no task is left
 	backlog *object.Backlog
@@ -116,6 +120,12 @@ func (p *partition) load(ctx context.Context) error {
 		if err := p.counters.decode(b, &p.lines); err != nil {
 			return err
 		}
+	}
+	if err := p.loadVersions(ctx); err != nil {
+		return err
+	}
+	if err := p.loadEmpty(ctx); err != nil {
+		return err
 	}
 	widest, err := p.widestKnown(ctx)
 	if err != nil {

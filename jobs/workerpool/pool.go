@@ -2,7 +2,6 @@ package workerpool
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ type Pool[In, Out any] struct {
 	*object.Class[partition]
 	config    Config[In, Out]
 	set       *settings
+	reader    jobs.Reader[In]
 	validates bool // some In is a Validator
 
 	enqueue     *object.Method[submission[In], TaskRef]
@@ -56,22 +56,23 @@ type receipt[Out any] struct {
 // New makes a pool. Mistakes in c are reported by object.Open.
 func New[In, Out any](c Config[In, Out]) *Pool[In, Out] {
 	p := &Pool[In, Out]{config: c.withDefaults(), validates: mayValidate[In]()}
+	p.reader = p.config.reader()
 	p.set = p.settings()
 	p.Class = object.Define(c.Name, func(ctx context.Context, st *object.State) (*partition, error) {
 		return newPartition(ctx, st, p.set)
 	}, jobs.ClassOptions(object.ClassOptions{}))
 	if err := p.config.validate(); err != nil {
-		p.Class.Reject(fmt.Errorf("workerpool: %w", err))
+		p.Class.Reject(jobs.Invalidf(strings.TrimSpace("workerpool "+c.Name), "%w", err))
 	}
 	p.handle()
-	p.set.widest, p.set.pool = p.widest, p
+	p.set.widest = p.widest
 	return p
 }
 
 func (p *Pool[In, Out]) settings() *settings {
 	c := &p.config
 	set := &settings{
-		name: c.Name, partitions: c.Partitions, concurrency: c.Concurrency, perKey: c.PerKey,
+		name: c.Name, version: c.Version, partitions: c.Partitions, concurrency: c.Concurrency, perKey: c.PerKey,
 		maxQueued: c.MaxQueued, keepDone: c.KeepDone, window: windowMax, engine: c.engine(), onEmpty: c.OnEmpty,
 		queues: []*line{{name: "", weight: 1}},
 	}
@@ -87,16 +88,16 @@ func (p *Pool[In, Out]) settings() *settings {
 		set.work = p.work
 	}
 	if c.OnDead != nil {
-		set.onDead = func(ctx context.Context, part *partition, r *row) error {
-			return c.OnDead(ctx, letterOf[In](part, r))
+		set.onDead = func(ctx context.Context, part *partition, r *row, version string) error {
+			return c.OnDead(ctx, p.letterOf(part, r, version))
 		}
 	}
 	return set
 }
 
-// work runs a task and encodes what it made.
-func (p *Pool[In, Out]) work(ctx context.Context, part *partition, r *row, x jobs.Execution) ([]byte, error) {
-	t, err := taskOf[In](part, r, &x)
+// work runs a task and encodes its output. The version is that of the stored input.
+func (p *Pool[In, Out]) work(ctx context.Context, part *partition, r *row, x jobs.Execution, version string) ([]byte, error) {
+	t, err := p.taskOf(part, r, &x, version)
 	if err != nil {
 		return nil, err
 	}
@@ -132,10 +133,10 @@ func (p *Pool[In, Out]) handle() {
 	p.cancel = object.Handle(c, "cancel", (*partition).cancel)
 	p.discard = object.Handle(c, "discard", (*partition).discard)
 	p.widest = object.Handle(c, "widest", (*partition).known)
-	p.letters = object.Handle(c, "deadLetters", pageOf[In])
+	p.letters = object.Handle(c, "deadLetters", p.pageOf)
 	p.replay = object.Handle(c, "replay", (*partition).replay)
 	p.discardDead = object.Handle(c, "discardDead", (*partition).discardDead)
-	p.claim = object.Handle(c, "claim", claimAll[In])
+	p.claim = object.Handle(c, "claim", p.claimAll)
 	p.heartbeat = object.Handle(c, "heartbeat", (*partition).heartbeat)
 	p.ack = object.Handle(c, "ack", func(part *partition, ctx context.Context, r receipt[Out]) (struct{}, error) {
 		output, err := part.encode("output", r.Out)

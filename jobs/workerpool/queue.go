@@ -191,8 +191,9 @@ func (r *row) begun() int {
 // workOf is the execution of a task in this process. Its output is encoded in it,
 // so that one that cannot be stored fails the task and not the partition.
 func (p *partition) workOf(r *row) jobs.Work {
+	version := p.inputVersion(r.num)
 	return func(ctx context.Context, x jobs.Execution) (jobs.Result, error) {
-		output, err := p.set.work(ctx, p, r, x)
+		output, err := p.set.work(ctx, p, r, x, version)
 		if err != nil {
 			return jobs.Result{}, err
 		}

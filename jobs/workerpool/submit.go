@@ -129,6 +129,9 @@ func (p *partition) add(ctx context.Context, input []byte, o *options) (TaskRef,
 		num: num, order: num, priority: o.Priority, key: o.Key, queue: o.Queue,
 		enqueued: now.UnixNano(), notBefore: o.notBefore(now), input: input,
 	}
+	if err := p.versioned(ctx, num); err != nil {
+		return TaskRef{}, err
+	}
 	if err := p.hold(ctx, r, o.Unique); err != nil {
 		return TaskRef{}, err
 	}
@@ -228,5 +231,5 @@ func (s *settings) known(o *options) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("workerpool: %w: no queue is named %q: name it in Config.Queues", jobs.ErrInvalid, o.Queue)
+	return jobs.Invalidf("workerpool", "no queue is named %q: name it in Config.Queues", o.Queue)
 }

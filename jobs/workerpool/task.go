@@ -2,7 +2,6 @@ package workerpool
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +34,7 @@ func ParseTaskID(s string) (TaskID, error) {
 	n, err2 := strconv.ParseUint(number, 10, 64)
 	id := TaskID{p, n}
 	if err1 != nil || err2 != nil || id.String() != s || !id.valid() {
-		return TaskID{}, fmt.Errorf("workerpool: %w: task id %q", jobs.ErrInvalid, s)
+		return TaskID{}, jobs.Invalidf("workerpool", "task id %q", s)
 	}
 	return id, nil
 }
@@ -96,7 +95,7 @@ func (s *State) UnmarshalText(b []byte) error { return named(s, stateNames[:], "
 func named[T ~uint8](v *T, names []string, what string, b []byte) error {
 	i := slices.Index(names, string(b))
 	if i < 0 {
-		return fmt.Errorf("workerpool: %w: %s %q", jobs.ErrInvalid, what, b)
+		return jobs.Invalidf("workerpool", "%s %q", what, b)
 	}
 	*v = T(i)
 	return nil

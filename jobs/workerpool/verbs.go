@@ -63,7 +63,7 @@ type Item[In any] struct {
 // if the part of one partition is larger than seven eighths of MaxBatchBytes.
 func (p *Pool[In, Out]) EnqueueBatch(ctx context.Context, from object.Caller, items []Item[In]) ([]TaskRef, error) {
 	if len(items) > maxBatch {
-		return nil, fmt.Errorf("workerpool: %w: %d tasks in a batch, the most are %d", jobs.ErrInvalid, len(items), maxBatch)
+		return nil, jobs.Invalidf("workerpool", "%d tasks in a batch, the most are %d", len(items), maxBatch)
 	}
 	var parts []batchPart[In]
 	for i, item := range items {

@@ -2,7 +2,6 @@ package workerpool
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 // lease has lost it, and the attempt has failed.
 func (p *Pool[In, Out]) Claim(ctx context.Context, from object.Caller, n int, lease time.Duration) ([]Claim[In], error) {
 	if lease < 0 {
-		return nil, fmt.Errorf("workerpool: %w: lease %v is negative", jobs.ErrInvalid, lease)
+		return nil, jobs.Invalidf("workerpool", "lease %v is negative", lease)
 	}
 	parts, err := p.partitions(ctx, from)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // The tests of this file find mutations of internal/prove/mutation that the others
@@ -156,5 +157,89 @@ func TestBigMapIsGivenBack(t *testing.T) {
 		if got := r.s.reading.touched != nil; got != kept {
 			t.Errorf("%d objects changed: map kept is %t, want %t", touched, got, kept)
 		}
+	}
+}
+
+// A shard that is started twice is read once, and a scheduler that has been stopped
+// holds nothing.
+func TestSecondStartDoesNothing(t *testing.T) {
+	r := newRig(t, nil)
+	r.x.put(r.entry(1, time.Second))
+	r.s.Start()
+	r.run()
+	r.s.StartShard(0)
+	r.run()
+	if r.x.scans != 1 {
+		t.Errorf("started twice: %d reads, want 1", r.x.scans)
+	}
+	r.s.Stop()
+	r.s.StartShard(0)
+	r.set(r.entry(2, time.Second))
+	if st := r.s.Stats(); st != (Stats{}) {
+		t.Errorf("after Stop: %+v", st)
+	}
+}
+
+// An alarm that was in flight while its shard was stopped may have been changed
+// meanwhile, and is not fired again when the host returns it. The restart has read
+// the disk.
+func TestReturnAfterARestartOfTheShard(t *testing.T) {
+	for _, stored := range []bool{false, true} {
+		r := newRig(t, nil)
+		e := r.entry(1, 0)
+		r.x.put(e)
+		r.s.Start()
+		r.run()
+		r.s.StopShard(0)
+		if !stored {
+			r.x.delete(0, 1)
+		}
+		r.s.StartShard(0)
+		r.run()
+		r.got = nil
+		r.s.Return(e)
+		r.run()
+		if fired := len(r.got) == 1; fired != stored {
+			t.Errorf("stored is %t, fired again is %t", stored, fired)
+		}
+	}
+}
+
+// A shard holds up to twice the look-ahead; one more, and it drops back to the
+// look-ahead.
+func TestTrimAtItsBound(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.LookAhead = 4 })
+	r.s.Start()
+	r.run()
+	for i := range uint64(9) {
+		r.set(r.entry(i, time.Duration(i+1)*time.Second))
+		if held, want := r.s.Stats().Held, []int{1, 2, 3, 4, 5, 6, 7, 8, 4}[i]; held != want {
+			t.Errorf("after %d alarms %d are held, want %d", i+1, held, want)
+		}
+	}
+	r.advance(time.Minute)
+	want(t, r.handle(), 0, 1, 2, 3, 4, 5, 6, 7, 8)
+}
+
+// Text that is no UTF-8 has no character to keep whole, and is cut all the same.
+func TestCutOfBytes(t *testing.T) {
+	if got := len(Cut(strings.Repeat("\x80", 20), 10)); got != 10-utf8.UTFMax {
+		t.Errorf("%d bytes are left of 20, cut at 10", got)
+	}
+}
+
+// If the last class in the ring goes when it is its turn, the first one is next.
+func TestTurnWrapsWhenTheLastClassGoes(t *testing.T) {
+	var f fair
+	var last *node
+	for _, class := range []string{"a", "a", "b", "b", "c"} {
+		last = &node{Entry: Entry{Class: class}}
+		f.push(last)
+	}
+	f.pop() // of a
+	f.pop() // of b
+	f.remove(last)
+	if n := f.pop(); n.Class != "a" {
+		t.Errorf("it is the turn of %s, want a", n.Class)
 	}
 }

@@ -100,7 +100,6 @@ func (s *Scheduler) endRead(rows []Entry, err error) {
 	for i := range rows {
 		s.takeIn(sh, &rows[i])
 	}
-	s.trim(sh)
 	s.wantMore(sh)
 }
 
@@ -128,14 +127,12 @@ func (s *Scheduler) dropBeyond(sh *shard) {
 	}
 }
 
-// takeIn takes in a row of a read, unless memory knows more of its object.
+// takeIn takes in a row of a read, unless memory knows more of its object. The row of
+// an untouched object is at least as new as its node, because a commit is stored
+// before it is reported.
 func (s *Scheduler) takeIn(sh *shard, e *Entry) {
-	if _, touched := s.reading.touched[e.Object]; touched {
-		return
-	}
-	n := sh.nodes[e.Object]
-	if n == nil || n.in == inFlight && n.next == nil {
-		s.place(sh, n, e)
+	if _, touched := s.reading.touched[e.Object]; !touched {
+		s.place(sh, sh.nodes[e.Object], e)
 	}
 }
 

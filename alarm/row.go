@@ -134,7 +134,7 @@ func appendText(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
-// decoder reads fields from rest until the first error, which it keeps.
+// decoder reads fields from rest and keeps the first error, after which no field counts.
 type decoder struct {
 	what string
 	rest []byte
@@ -145,7 +145,6 @@ func (d *decoder) fail(field string) {
 	if d.err == nil {
 		d.err = fmt.Errorf("%w: %s: bad %s", ErrCorrupt, d.what, field)
 	}
-	d.rest = nil
 }
 
 // more reports whether the writer had another field.

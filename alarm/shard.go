@@ -160,7 +160,6 @@ func (s *Scheduler) trim(sh *shard) {
 	for _, n := range all[keep:] {
 		s.forget(sh, n)
 	}
-	clear(all)
 	s.sorted = all[:0]
 }
 

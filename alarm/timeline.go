@@ -46,8 +46,7 @@ func (t *timeline) remove(n *node) {
 	h, i, last := *t, n.slot, len(*t)-1
 	h[i] = h[last]
 	h[i].slot = i
-	h[last] = nil
-	*t = h[:last]
+	*t = h[:last] // the node stays in memory anyway, because nodes are reused
 	if i < last {
 		t.fix(i)
 	}

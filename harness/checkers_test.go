@@ -2,7 +2,6 @@ package harness_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -120,20 +119,6 @@ func TestAtMostOncePerCrashFindsARetry(t *testing.T) {
 	harness.Exhaust(t, scenario(false), once)
 	mustSay(t, problemOf(t, scenario(true), once), `the effect "send/one" was done at 0s by start 1, and again at `,
 		"with no crash between", "is repeated but for a crash", "C3: Executions of run n are at most")
-}
-
-type sender struct {
-	s       *harness.Sim
-	st      *object.State
-	failing bool
-}
-
-func (x *sender) Alarm(_ context.Context, info object.AlarmInfo) error {
-	x.s.World().Do("send/"+x.st.Name(), nil)
-	if x.failing && info.Attempt <= 1 {
-		return object.RetryAfter(5*time.Second, errors.New("no answer"))
-	}
-	return nil
 }
 
 // A model that knows what must be there.

@@ -21,48 +21,56 @@ func crash(scenario harness.Scenario, checkers ...harness.Option) {
 	fmt.Println("all promises hold")
 }
 
-// boil puts a kettle on and waits until it has boiled.
-func boil(s *harness.Sim) {
-	s.Host(kettles)
-	s.OK(s.Retry(func() error { _, err := putOn.Call(s.Context(), s, "k", struct{}{}); return err }))
+// bell is an object that rings once, a minute after it was set.
+type bell struct{ st *object.State }
+
+func (b *bell) Alarm(ctx context.Context, _ object.AlarmInfo) error {
+	return b.st.Storage().Put(ctx, "rang", true)
+}
+
+// ring is a scenario: a bell is set, and two minutes go by.
+func ring(s *harness.Sim) {
+	bells := object.Define("bell", func(_ context.Context, st *object.State) (*bell, error) { return &bell{st}, nil })
+	set := object.Handle(bells, "set", func(b *bell, ctx context.Context, _ struct{}) (time.Time, error) {
+		at := b.st.Now().Add(time.Minute)
+		return at, b.st.SetAlarm(ctx, at)
+	})
+	s.Host(bells)
+	s.OK(s.Retry(func() error { _, err := set.Call(s.Context(), s, "b", struct{}{}); return err }))
 	s.Advance(2 * time.Minute)
 }
 
 // NoLostAck needs no model: it looks at each reply, at the moment it leaves.
 func ExampleNoLostAck() {
-	crash(boil, harness.NoLostAck)
+	crash(ring, harness.NoLostAck)
 	// Output: all promises hold
 }
 
 // NoTornBatch compares Pebble with a map that was given the same commits.
 func ExampleNoTornBatch() {
-	crash(boil, harness.NoTornBatch, harness.PebbleStore())
+	crash(ring, harness.NoTornBatch, harness.PebbleStore())
 	// Output: all promises hold
 }
 
 // OneAlarm looks at every alarm that a crash leaves.
 func ExampleOneAlarm() {
-	crash(boil, harness.OneAlarm)
+	crash(ring, harness.OneAlarm)
 	// Output: all promises hold
 }
 
-// NeverOrphaned finds work that was begun in one commit and given its alarm in a
-// second one: a crash between the two leaves nobody to look after it.
-func ExampleNeverOrphaned() {
-	crash(workScenario("no alarm"), harness.NeverOrphaned)
-	// Output: NeverOrphaned: worker/one: an execution is open and no alarm is set (J5)
+// sender sends from its alarm.
+type sender struct {
+	s       *harness.Sim
+	st      *object.State
+	failing bool
 }
 
-// RecoversWithin finds an execution that is looked after for ever and never done.
-func ExampleRecoversWithin() {
-	crash(workScenario("no recovery"), harness.RecoversWithin(time.Minute))
-	// Output: RecoversWithin: 1m0s after the crash the open execution of worker/one is as the crash left it
-}
-
-// NoDoubleEffect finds what is repeated after a crash.
-func ExampleNoDoubleEffect() {
-	crash(workScenario(""), harness.NoDoubleEffect("work/"))
-	// Output: NoDoubleEffect: the effect "work/one" was done twice: at 1s by start 1, and at 2s by start 2
+func (x *sender) Alarm(_ context.Context, info object.AlarmInfo) error {
+	x.s.World().Do("send/"+x.st.Name(), nil)
+	if x.failing && info.Attempt <= 1 {
+		return object.RetryAfter(5*time.Second, errors.New("no answer"))
+	}
+	return nil
 }
 
 // AtMostOncePerCrash allows a repeat after a crash, and finds any other. This

@@ -2,6 +2,8 @@ package harness_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/object"
@@ -16,9 +18,13 @@ func ExampleNoSharedMemory() {
 		l.items = items // slices.Clone(items) is right
 		return len(items), nil
 	})
-	crash(func(s *harness.Sim) {
+	_, err := harness.Explore(func(s *harness.Sim) {
 		s.Host(lists)
-		_, _ = set.Call(s.Context(), s, "food", []string{"bread"})
+		s.Must(set.Call(s.Context(), s, "food", []string{"bread"}))
 	}, harness.NoSharedMemory)
+	var f *harness.Failure
+	if errors.As(err, &f) {
+		fmt.Println(f.Problem)
+	}
 	// Output: NoSharedMemory: the handler set keeps memory of its argument in items: copy it, because the caller has it too
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
@@ -130,6 +131,7 @@ func ExampleWorld_Do() {
 		s.World().Do("letter/alice", nil)
 		s.Crash(harness.Kill)
 		s.Restart()
+		s.Advance(time.Second)
 		s.Logf("%v", s.World().Log())
 		s.Always("the letters are out", s.World().Count("letter/alice") == 2)
 	})
@@ -176,16 +178,6 @@ func ExampleSim_Go() {
 		})
 		s.Eventually(time.Minute, "the client has called", func() bool { return done })
 		s.RunUntilIdle()
-	})
-	// Output: true <nil>
-}
-
-// Dump is what is stored of an object, for a message.
-func ExampleSim_Dump() {
-	once(func(s *harness.Sim) {
-		s.Host(carts)
-		s.Must(cartAdd.Call(s.Context(), s, "alice", 5))
-		s.Always("the dump names the object", len(s.Dump(carts.ID("alice"))) > 0, s.Now())
 	})
 	// Output: true <nil>
 }
@@ -245,4 +237,48 @@ func ExampleSim_Boot() {
 	}, harness.Depth(2))
 	fmt.Println(err)
 	// Output: <nil>
+}
+
+// A kettle boils once and in time, whatever fails beside it.
+func ExampleSim_Faults() {
+	report, err := harness.Explore(func(s *harness.Sim) {
+		s.Faults(harness.Plan{FailCommit: 1, Slow: 10 * time.Second, DropWake: 1, DupAlarm: 1})
+		s.Host(kettles)
+		s.OK(s.Retry(func() error { _, err := putOn.Call(s.Context(), s, "k", struct{}{}); return err }))
+		s.Finally("the water boils", func() error {
+			if !boiled(s) {
+				return errors.New("it is cold")
+			}
+			return nil
+		})
+	})
+	fmt.Println(err, report.Faults["failcommit"] > 0, report.Faults["slow"] > 0)
+	// Output: <nil> true true
+}
+
+// An alarm that is due is delivered twice, and handled once.
+func ExampleFaults() {
+	_, err := harness.Explore(func(s *harness.Sim) {
+		s.Host(kettles)
+		s.OK(s.Retry(func() error { _, err := putOn.Call(s.Context(), s, "k", struct{}{}); return err }))
+		s.Advance(time.Hour)
+		s.Always("the water boils", boiled(s))
+	}, harness.Faults(harness.Plan{DupAlarm: 1}))
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+// A plan of a failure may name faults beside crashes, each with its place.
+func ExamplePlan() {
+	_, err := harness.Explore(func(s *harness.Sim) {
+		s.Host(kettles)
+		s.OK(s.Retry(func() error { _, err := putOn.Call(s.Context(), s, "k", struct{}{}); return err }))
+		s.Advance(time.Minute)
+		s.Always("it boils to the second", s.Crashes() > 0 || boiled(s))
+	}, harness.Faults(harness.Plan{Slow: time.Second}))
+	var f *harness.Failure
+	if errors.As(err, &f) {
+		fmt.Println(strings.HasPrefix(f.Plan, "v1:seed=0:slow="))
+	}
+	// Output: true
 }

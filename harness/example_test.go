@@ -4,30 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/object"
 )
-
-// A counter that stores each step before it answers survives a crash at every
-// point.
-func ExampleExplore() {
-	report, err := harness.Explore(func(s *harness.Sim) {
-		s.Host(carts)
-		added := 0
-		s.OK(s.Retry(func() error {
-			_, err := cartAdd.Call(s.Context(), s, "alice", 5, object.Idempotent("order-1", time.Hour))
-			added = 5
-			return err
-		}))
-		total, err := cartGet.Call(s.Context(), s, "alice", struct{}{})
-		s.Must(total, err)
-		s.Always("nothing is lost or counted twice", err != nil || total == added)
-	}, harness.Depth(2), harness.NoLostAck)
-	fmt.Println(err, report.Covered)
-	// Output: <nil> 1
-}
 
 // The mailer sends before it stores that it has sent. A crash between the two
 // makes it send again, and the harness finds where.

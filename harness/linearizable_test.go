@@ -164,25 +164,6 @@ func TestHistoryOfThreads(t *testing.T) {
 	}
 }
 
-// Record notes calls, and Linearizable finds an order that explains the answers.
-func ExampleLinearizable() {
-	_, err := harness.Explore(func(s *harness.Sim) {
-		s.Host(carts)
-		for range 2 {
-			s.Go("client", func() {
-				_, _ = harness.Record(s, "cart/alice", 5, func() (int, error) {
-					return cartAdd.Call(s.Context(), s, "alice", 5)
-				})
-			})
-		}
-		s.Advance(time.Second)
-	}, harness.Linearizable(func(total, price int) (next, answer int) {
-		return total + price, total + price
-	}))
-	fmt.Println(err)
-	// Output: <nil>
-}
-
 // LinearizableIn checks a history that comes from elsewhere. Here the second call
 // does not see what the first was told is done.
 func ExampleLinearizableIn() {

@@ -1,43 +1,12 @@
 package harness_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/object"
-)
-
-// cart is an object with a total, an alarm that closes it, and a call to another.
-type cart struct {
-	st    *object.State
-	total int
-}
-
-func newCart(ctx context.Context, st *object.State) (*cart, error) {
-	c := &cart{st: st}
-	_, err := st.Storage().GetInto(ctx, "total", &c.total)
-	return c, err
-}
-
-func (c *cart) add(ctx context.Context, n int) (int, error) {
-	c.total += n
-	if err := c.st.Storage().Put(ctx, "total", c.total); err != nil {
-		return 0, err
-	}
-	return c.total, c.st.SetAlarm(ctx, c.st.Now().Add(30*time.Minute))
-}
-
-func (c *cart) Alarm(ctx context.Context, _ object.AlarmInfo) error {
-	return c.st.Storage().Put(ctx, "closed", true)
-}
-
-var (
-	carts   = object.Define("cart", newCart)
-	cartAdd = object.Handle(carts, "add", (*cart).add)
-	cartGet = object.Handle(carts, "get", func(c *cart, _ context.Context, _ struct{}) (int, error) { return c.total, nil })
 )
 
 func cartScenario(s *harness.Sim) {

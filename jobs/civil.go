@@ -160,5 +160,5 @@ func (f fields) onSpecialWeekday(day time.Time) bool {
 
 // daysOf is how many days the month of t has.
 func daysOf(t time.Time) int {
-	return time.Date(t.Year(), t.Month()+1, 0, 0, 0, 0, 0, time.UTC).Day()
+	return t.AddDate(0, 1, -t.Day()).Day() // of the next month, the day before the first
 }

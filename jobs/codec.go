@@ -129,7 +129,7 @@ func (d *decoder) number() uint64 {
 	}
 	v, n := binary.Uvarint(d.rest)
 	if d.bad = n <= 0; d.bad {
-		return 0
+		return v // the fields of a bad row do not count
 	}
 	d.rest = d.rest[n:]
 	return v

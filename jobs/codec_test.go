@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"errors"
 	"reflect"
 	"testing"
@@ -21,7 +22,7 @@ func drawExecution(t *rapid.T) Execution {
 	}
 	return Execution{
 		Token: "t", Subject: text("subject"), Key: text("key"), Epoch: rapid.Uint64().Draw(t, "epoch"),
-		Began: when("began"), Lease: when("lease"), Outside: rapid.Bool().Draw(t, "outside"), Held: rapid.Bool().Draw(t, "held"),
+		Began: when("began"), Lease: when("lease"), Outside: rapid.Bool().Draw(t, "outside"), Held: rapid.Bool().Draw(t, "held"), Hook: rapid.Bool().Draw(t, "hook"),
 		Run: Run{
 			Number: rapid.Uint64().Draw(t, "number"), Attempt: count("attempt"), Failures: count("failures"),
 			Recoveries: count("recoveries"), Scheduled: when("scheduled"), FirstAt: when("firstAt"),
@@ -73,5 +74,31 @@ func FuzzDecodeExecution(f *testing.F) {
 func TestDecodeExecutionOfAnotherRow(t *testing.T) {
 	if x, err := DecodeExecution(MetaKey, (&Execution{}).append(nil)); err == nil {
 		t.Errorf("the metadata is read as %+v", x)
+	}
+}
+
+// Proves S9: a row in which any one field is no number, or a text is longer than the
+// row, is an error, however whole the others are.
+func TestDecodeDamagedExecution(t *testing.T) {
+	x := Execution{
+		Subject: "s", Key: "k", Epoch: 1, Began: noon, Lease: noon,
+		Run: Run{Number: 1, Attempt: 1, Scheduled: noon, FirstAt: noon, Cause: "c", LastError: "e", Losses: 1, Cuts: 1, CutEpoch: 1, Earlier: 1},
+	}
+	whole := x.append(nil)
+	for n := range whole {
+		for name, end := range map[string][]byte{
+			"no number": bytes.Repeat([]byte{0xff}, 24),
+			"zeros":     append(bytes.Repeat([]byte{0xff}, 24), 0, 0, 0),
+		} {
+			if got, err := decodeExecution("t", append(whole[:n:n], end...)); !errors.Is(err, storage.ErrCorrupt) {
+				t.Errorf("%s after %d bytes: read %+v, %v", name, n, got, err)
+			}
+		}
+	}
+	for _, size := range []byte{2, 3, 100} { // the subject has one byte
+		short := append([]byte{executionVersion, 0}, size, 's')
+		if got, err := decodeExecution("t", short); !errors.Is(err, storage.ErrCorrupt) {
+			t.Errorf("a subject of %d bytes in a row with one: read %+v, %v", size, got, err)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"os"
 	"time"
@@ -14,11 +15,14 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// runOnce starts a job with the given work and returns the first event after the
-// start of its run.
+// runOnce starts a job with the given work and returns the event that tells how its
+// run ended.
 func runOnce(work func() error) (kind string, told jobs.Event) {
 	ctx := context.Background()
-	dir, _ := os.MkdirTemp("", "example")
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer os.RemoveAll(dir)
 	job := continuous.New(continuous.Config[int]{
 		Name: "poll", Retry: jobs.Retry{MaxAttempts: 5},
@@ -26,19 +30,19 @@ func runOnce(work func() error) (kind string, told jobs.Event) {
 	})
 	host, err := object.Open(object.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}, job)
 	if err != nil {
-		return err.Error(), told
+		log.Fatal(err)
 	}
 	defer host.Shutdown(ctx)
 	if _, err := job.Start(ctx, host, "a", 0); err != nil {
-		return err.Error(), told
+		log.Fatal(err)
 	}
 	for e, err := range host.Watch(ctx, job.ID("a"), 0) {
 		if err != nil {
-			return err.Error(), told
+			log.Fatal(err)
 		}
 		if e.Kind == jobs.EventExhausted || e.Kind == jobs.EventRetry || e.Kind == jobs.EventSnooze {
 			if err := json.Unmarshal(e.Data, &told); err != nil {
-				return err.Error(), told
+				log.Fatal(err)
 			}
 			return e.Kind, told
 		}

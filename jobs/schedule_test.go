@@ -230,3 +230,51 @@ func TestCronOfARepeatedHour(t *testing.T) {
 		}
 	}
 }
+
+// Proves C2: the working day nearest to the 31st is not in a month that has none.
+func TestCronOfAWorkdayThatIsMissing(t *testing.T) {
+	from := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	if next := Cron("0 0 0 31W * *", "").Next(Cursor{Last: from}).Format(time.DateOnly); next != "2026-03-31" {
+		t.Errorf("after January the next is %s, want 2026-03-31", next)
+	}
+}
+
+// Proves C2: L, W and # name the last day, the working day nearest to a day, and a
+// weekday of a certain week.
+func TestCronOfSpecialDays(t *testing.T) {
+	for expr, want := range map[string][]string{ // in 2026; the 1st of February is a Sunday
+		"0 0 0 L * *":     {"2026-01-31", "2026-02-28", "2026-03-31"},
+		"0 0 0 L-3 * *":   {"2026-01-28", "2026-02-25", "2026-03-28"},
+		"0 0 0 LW * *":    {"2026-01-30", "2026-02-27", "2026-03-31"},
+		"0 0 0 1W * *":    {"2026-01-01", "2026-02-02", "2026-03-02"},
+		"0 0 0 14W * *":   {"2026-01-14", "2026-02-13", "2026-03-13"},
+		"0 0 0 15W * *":   {"2026-01-15", "2026-02-16", "2026-03-16"},
+		"0 0 0 * * MON#1": {"2026-01-05", "2026-02-02", "2026-03-02"},
+		"0 0 0 * * MON#2": {"2026-01-12", "2026-02-09", "2026-03-09"},
+		"0 0 0 * * SUN#1": {"2026-01-04", "2026-02-01", "2026-03-01"},
+		"0 0 0 * * SUN#5": {"2026-03-29", "2026-05-31", "2026-08-30"},
+		"0 0 0 * * FRI#L": {"2026-01-30", "2026-02-27", "2026-03-27"},
+		"0 0 0 * * SAT#L": {"2026-01-31", "2026-02-28", "2026-03-28"},
+	} {
+		s := Cron(expr, "")
+		if err := s.Validate(); err != nil {
+			t.Error(err)
+			continue
+		}
+		at := time.Date(2025, 12, 31, 23, 0, 0, 0, time.UTC)
+		for _, day := range want {
+			if at = s.Next(Cursor{Last: at}); at.Format(time.DateOnly) != day {
+				t.Errorf("%q: %s, want %s", expr, at.Format(time.DateOnly), day)
+			}
+		}
+	}
+}
+
+// Proves C2: a job that has no next occurrence is due at no time, with a jitter too.
+func TestNoOccurrenceHasNoJitter(t *testing.T) {
+	for _, s := range []Schedule{{}, Every(0)} {
+		if at := s.WithJitter(time.Hour).Due(StartCursor(noon), "a"); !at.IsZero() {
+			t.Errorf("%s is due at %s", s, at)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -115,7 +116,7 @@ func (c *Class[T]) Name() string { return c.def.name }
 // should name the class. Nil is nothing.
 func (c *Class[T]) Reject(err error) {
 	if err != nil {
-		c.def.rejected = err
+		c.def.rejected = append(c.def.rejected, err)
 	}
 }
 
@@ -126,8 +127,22 @@ type class struct {
 	construct func(ctx context.Context, st *State) (any, error)
 	alarms    bool // instances have an Alarm method
 	methods   map[string]func() operation
-	err       error // what is wrong with the definition; Open returns it
-	rejected  error // the mistake that Reject was given
+	mistakes  []error // of Define and Handle
+	rejected  []error // that Reject was given
+}
+
+// mistake notes one of the definition, for Open to return.
+func (c *class) mistake(format string, args ...any) {
+	c.mistakes = append(c.mistakes, fmt.Errorf("object: class %q: "+format, append([]any{c.name}, args...)...))
+}
+
+// wrong returns all mistakes of the definition. A job type that has rejected it has
+// checked its name.
+func (c *class) wrong() []error {
+	if err := storage.ValidateClass(c.name); err != nil && len(c.rejected) == 0 {
+		return append([]error{fmt.Errorf("object: class %q: %w", c.name, err)}, c.mistakes...)
+	}
+	return slices.Concat(c.rejected, c.mistakes)
 }
 
 // AlarmHandler is implemented by instances of a class whose objects set alarms.
@@ -146,17 +161,17 @@ func Define[T any](name string, construct func(context.Context, *State) (*T, err
 	c := &Class[T]{def: class{name: name, methods: make(map[string]func() operation)}}
 	d := &c.def
 	_, d.alarms = any((*T)(nil)).(AlarmHandler)
-	d.err = storage.ValidateClass(name)
-	switch {
-	case construct == nil:
-		d.err = fmt.Errorf("constructor is nil")
-	case len(opts) > 1:
-		d.err = fmt.Errorf("more than one ClassOptions are given")
-	case len(opts) == 1:
+	if construct == nil {
+		d.mistake("constructor is nil")
+	}
+	if len(opts) > 1 {
+		d.mistake("more than one ClassOptions are given")
+	}
+	if len(opts) > 0 {
 		d.options = opts[0]
-		if err := opts[0].validate(); err != nil {
-			d.err = err
-		}
+	}
+	if err := d.options.validate(); err != nil {
+		d.mistake("%w", err)
 	}
 	d.construct = func(ctx context.Context, st *State) (any, error) {
 		v, err := construct(ctx, st)
@@ -188,11 +203,11 @@ func Handle[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, 
 	m := &Method[A, R]{class: d, name: name}
 	switch {
 	case name == "":
-		d.err = fmt.Errorf("a method has no name")
+		d.mistake("a method has no name")
 	case fn == nil:
-		d.err = fmt.Errorf("method %q has no function", name)
+		d.mistake("method %q has no function", name)
 	case d.methods[name] != nil:
-		d.err = fmt.Errorf("method %q is defined twice", name)
+		d.mistake("method %q is defined twice", name)
 	}
 	m.call = func(instance any, ctx context.Context, arg A) (R, error) { return fn(instance.(*T), ctx, arg) }
 	m.spare.New = func() any { return &invocation[A, R]{method: m} }

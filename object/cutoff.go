@@ -129,7 +129,7 @@ func flightEpoch(name string) (uint64, error) {
 // row that names it counts too; its due time stays as well.
 func (h *Host) countCrash(b *storage.Batch, e alarm.Entry, epoch uint64) error {
 	o, err := h.store.Find(storage.ID{Class: e.Class, Name: e.Name})
-	if err != nil || uint64(o.Number) != e.Object {
+	if err != nil {
 		return err
 	}
 	value, ok, err := h.store.Alarm(o)
@@ -137,7 +137,7 @@ func (h *Host) countCrash(b *storage.Batch, e alarm.Entry, epoch uint64) error {
 		return err
 	}
 	row, err := alarm.DecodeRow(value)
-	if err != nil || row.Gen != e.Gen {
+	if err != nil || row.Gen != e.Gen { // a generation is one of its kind, also in another life of the object
 		return err
 	}
 	cuts := 1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"os"
 	"time"
@@ -34,7 +35,10 @@ func ExampleState_LogCommitted() {
 		}
 		return owner, a.st.LogCommitted(ctx, slog.LevelInfo, "account opened", "owner", owner)
 	})
-	dir, _ := os.MkdirTemp("", "example")
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer os.RemoveAll(dir)
 	plain := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -44,12 +48,11 @@ func ExampleState_LogCommitted() {
 	}}
 	host, err := object.Open(object.Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(os.Stdout, plain))}, class)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer host.Shutdown(ctx)
 	if _, err := open.Call(ctx, host, "a-1", "alice"); err != nil {
-		fmt.Println(err)
+		log.Fatal(err)
 	}
 	// Output: level=INFO msg="account opened" class=account object=a-1 owner=alice
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
+	"log/slog"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
 // Reminder is an object that rings once.
@@ -22,9 +24,22 @@ type Reminder struct {
 func (r *Reminder) Alarm(ctx context.Context, info object.AlarmInfo) error {
 	select {
 	case r.rang <- info:
-	case <-ctx.Done(): // nobody listens any more
+	case <-ctx.Done(): // the example is over
 	}
 	return r.fail
+}
+
+// ring opens a host whose store is in memory. Programs name a directory:
+// object.Options{Dir: "data"}.
+func ring(defs ...object.Definition) *object.Host {
+	host, err := object.Open(object.Options{
+		Storage: storage.Options{Engine: memstore.New()},
+		Logger:  slog.New(slog.DiscardHandler),
+	}, defs...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return host
 }
 
 // reminders is a class of reminders that tell when they ring, and a method that
@@ -42,21 +57,6 @@ func reminders(rang chan<- object.AlarmInfo, fail error, o ...object.ClassOption
 	})
 }
 
-// An alarm fires by itself, also after a restart.
-func ExampleState_SetAlarm() {
-	ctx := context.Background()
-	rang := make(chan object.AlarmInfo, 1)
-	class, in := reminders(rang, nil)
-	host := memory(class)
-	defer host.Shutdown(ctx)
-
-	fmt.Println(in.Call(ctx, host, "tea", time.Millisecond))
-	fmt.Println("attempt", (<-rang).Attempt)
-	// Output:
-	// true <nil>
-	// attempt 1
-}
-
 func ExampleState_DeleteAlarm() {
 	ctx := context.Background()
 	rang := make(chan object.AlarmInfo, 1)
@@ -68,7 +68,7 @@ func ExampleState_DeleteAlarm() {
 		_, set, err := r.st.Alarm(ctx)
 		return set, err
 	})
-	host := memory(class)
+	host := ring(class)
 	defer host.Shutdown(ctx)
 
 	fmt.Println(in.Call(ctx, host, "tea", time.Hour))
@@ -85,22 +85,27 @@ func ExampleHost_DeadLetters() {
 	class, in := reminders(rang, object.Permanent(errors.New("nobody is home")), object.ClassOptions{
 		OnDeadLetter: func(_ context.Context, d object.DeadLetter) { dead <- d },
 	})
-	host := memory(class)
+	host := ring(class)
 	defer host.Shutdown(ctx)
 
-	in.Call(ctx, host, "tea", 0)
+	if _, err := in.Call(ctx, host, "tea", 0); err != nil {
+		log.Fatal(err)
+	}
 	<-dead
 	letters, err := host.DeadLetters(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
 	for _, d := range letters {
 		fmt.Println(d.ID, d.Attempts, d.LastError, d.Reason)
 	}
-	fmt.Println(host.ReplayDeadLetter(ctx, letters[0].ID, letters[0].Seq), err)
+	fmt.Println(host.ReplayDeadLetter(ctx, letters[0].ID, letters[0].Seq))
 	again := <-dead
 	fmt.Println(again.Attempts)
 	fmt.Println(host.DiscardDeadLetter(ctx, again.ID, again.Seq))
 	// Output:
 	// reminder/tea 1 nobody is home permanent error
-	// <nil> <nil>
+	// <nil>
 	// 1
 	// <nil>
 }
@@ -110,98 +115,21 @@ func ExampleRetryAfter() {
 	ctx := context.Background()
 	rang := make(chan object.AlarmInfo, 1)
 	class, in := reminders(rang, object.RetryAfter(time.Millisecond, errors.New("busy")))
-	host := memory(class)
+	host := ring(class)
 	defer host.Shutdown(ctx)
 
-	in.Call(ctx, host, "tea", 0)
+	if _, err := in.Call(ctx, host, "tea", 0); err != nil {
+		log.Fatal(err)
+	}
 	for range 3 {
 		info := <-rang
 		fmt.Printf("%d %q\n", info.Attempt, info.LastError)
 	}
-	host.Delete(ctx, class.ID("tea"))
+	if err := host.Delete(ctx, class.ID("tea")); err != nil {
+		log.Fatal(err)
+	}
 	// Output:
 	// 1 ""
 	// 2 "busy"
 	// 3 "busy"
-}
-
-// What is stored can be looked at and deleted from outside; no user code runs.
-func ExampleHost_Objects() {
-	ctx := context.Background()
-	host := memory(Counters)
-	defer host.Shutdown(ctx)
-	for _, name := range []string{"a", "b"} {
-		Add.Call(ctx, host, name, 7)
-	}
-
-	infos, err := host.Objects(ctx, "counter", "", 10)
-	fmt.Println(len(infos), err)
-	in, _ := host.Inspect(ctx, Counters.ID("a"))
-	fmt.Printf("%s=%s\n", in.Keys[0].Key, in.Keys[0].Value)
-	fmt.Println(host.Delete(ctx, Counters.ID("a")))
-	in, _ = host.Inspect(ctx, Counters.ID("a"))
-	fmt.Println(in.Exists)
-	parked, err := host.Parked()
-	fmt.Println(parked, err)
-	// Output:
-	// 2 <nil>
-	// n=7
-	// <nil>
-	// false
-	// [] <nil>
-}
-
-// Wake activates an object anew, so that its constructor looks at what is stored.
-func ExampleHost_Wake() {
-	ctx := context.Background()
-	class := object.Define("lamp", func(_ context.Context, st *object.State) (*Shelf, error) {
-		fmt.Println("awake:", st.Activation().Reason)
-		return &Shelf{st}, nil
-	})
-	host := memory(class)
-	defer host.Shutdown(ctx)
-
-	fmt.Println(host.Wake(ctx, class.ID(host.NewName())))
-	// Output:
-	// awake: fresh
-	// <nil>
-}
-
-// Events are stored with the change they tell of, and read from a cursor.
-func ExampleState_Emit() {
-	ctx := context.Background()
-	class, do := shelf(func(s *Shelf, ctx context.Context) error {
-		return errors.Join(s.st.Emit(ctx, "placed", "Emma"), s.st.Emit(ctx, "placed", "Ulysses"))
-	})
-	host := memory(class)
-	defer host.Shutdown(ctx)
-	do.Call(ctx, host, "a", struct{}{})
-
-	first, err := host.Events(ctx, class.ID("a"), 0, 1)
-	fmt.Printf("%s %s %v\n", first[0].Kind, first[0].Data, err)
-	for e, err := range host.Watch(ctx, class.ID("a"), first[0].Seq) {
-		fmt.Printf("%s %s %v\n", e.Kind, e.Data, err)
-		break // else it waits for more
-	}
-	// Output:
-	// placed "Emma" <nil>
-	// placed "Ulysses" <nil>
-}
-
-// The host's metrics go where the program's go.
-func ExampleHost_Collector() {
-	ctx := context.Background()
-	host := memory(Counters)
-	defer host.Shutdown(ctx)
-	Add.Call(ctx, host, "a", 1)
-
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(host.Collector())
-	families, err := registry.Gather()
-	for _, f := range families {
-		if f.GetName() == "holdfast_objects_live" {
-			fmt.Println(f.GetMetric()[0].GetGauge().GetValue(), err)
-		}
-	}
-	// Output: 1 <nil>
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
 // Shelf is an object with many keys.
@@ -15,22 +18,23 @@ type Shelf struct{ st *object.State }
 // NewShelf makes a shelf; nothing is read before it is needed.
 func NewShelf(_ context.Context, st *object.State) (*Shelf, error) { return &Shelf{st}, nil }
 
-// shelf is a class with one method, which does what fn says.
-func shelf(fn func(s *Shelf, ctx context.Context) error) (*object.Class[Shelf], *object.Method[struct{}, struct{}]) {
-	class := object.Define("shelf", NewShelf)
-	return class, object.Handle(class, "do", func(s *Shelf, ctx context.Context, _ struct{}) (struct{}, error) {
-		return struct{}{}, fn(s, ctx)
-	})
-}
-
-// once runs fn as a turn of an object of its own.
+// once runs fn as a turn of a shelf, on a host whose store is in memory. Programs
+// name a directory: object.Options{Dir: "data"}.
 func once(fn func(s *Shelf, ctx context.Context) error) {
 	ctx := context.Background()
-	class, do := shelf(fn)
-	host := memory(class)
-	defer host.Shutdown(ctx)
+	class := object.Define("shelf", NewShelf)
+	do := object.Handle(class, "do", func(s *Shelf, ctx context.Context, _ struct{}) (struct{}, error) {
+		return struct{}{}, fn(s, ctx)
+	})
+	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, class)
+	if err != nil {
+		log.Fatal(err)
+	}
 	if _, err := do.Call(ctx, host, "a", struct{}{}); err != nil {
 		fmt.Println("error:", err)
+	}
+	if err := host.Shutdown(ctx); err != nil {
+		log.Fatal(err)
 	}
 }
 
@@ -38,7 +42,9 @@ func once(fn func(s *Shelf, ctx context.Context) error) {
 func ExampleStorage_List() {
 	once(func(s *Shelf, ctx context.Context) error {
 		st := s.st.Storage()
-		err := st.PutBatch(ctx, []object.Entry{{"book/1", "Emma"}, {"book/2", "Ulysses"}, {"disc/1", "Kind of Blue"}})
+		err := st.PutBatch(ctx, []object.Entry{
+			{Key: "book/1", Value: "Emma"}, {Key: "book/2", Value: "Ulysses"}, {Key: "disc/1", Value: "Kind of Blue"},
+		})
 		if err != nil {
 			return err
 		}
@@ -65,8 +71,14 @@ func ExampleStorage_GetInto() {
 		var size int
 		ok, err := st.GetInto(ctx, "size", &size)
 		fmt.Println(size, ok)
-		removed, _ := st.Delete(ctx, "size")
-		_, ok, _ = st.Get(ctx, "size")
+		if err != nil {
+			return err
+		}
+		removed, err := st.Delete(ctx, "size")
+		if err != nil {
+			return err
+		}
+		_, ok, err = st.Get(ctx, "size")
 		fmt.Println(removed, ok)
 		return err
 	})
@@ -82,8 +94,11 @@ func ExampleStorage_GetBatch() {
 			return err
 		}
 		found, err := st.GetBatch(ctx, "a", "b", "c")
+		if err != nil {
+			return err
+		}
 		fmt.Printf("%s %s %d\n", found["a"], found["b"], len(found))
-		n, _ := st.DeleteBatch(ctx, "a", "c")
+		n, err := st.DeleteBatch(ctx, "a", "c")
 		fmt.Println("deleted", n)
 		return err
 	})
@@ -105,10 +120,10 @@ func ExampleStorage_Transaction() {
 			}
 			return errors.New("changed my mind")
 		})
-		_, kept, _ := st.Get(ctx, "kept")
-		_, dropped, _ := st.Get(ctx, "dropped")
+		_, kept, keptErr := st.Get(ctx, "kept")
+		_, dropped, droppedErr := st.Get(ctx, "dropped")
 		fmt.Println(err, kept, dropped)
-		return nil
+		return errors.Join(keptErr, droppedErr)
 	})
 	// Output: changed my mind true false
 }
@@ -120,7 +135,10 @@ func ExampleStorage_DeleteAll() {
 			return err
 		}
 		count := func() (n int) {
-			for range st.List(ctx, object.ListOptions{}) {
+			for _, err := range st.List(ctx, object.ListOptions{}) {
+				if err != nil {
+					log.Fatal(err)
+				}
 				n++
 			}
 			return n
@@ -142,9 +160,14 @@ func ExampleState_Mark() {
 			return err
 		}
 		value, ok, err := s.st.Marked(ctx, "event-1")
+		if err != nil {
+			return err
+		}
 		fmt.Printf("%s %v\n", value, ok)
-		_ = s.st.Unmark(ctx, "event-1")
-		_, ok, _ = s.st.Marked(ctx, "event-1")
+		if err := s.st.Unmark(ctx, "event-1"); err != nil {
+			return err
+		}
+		_, ok, err = s.st.Marked(ctx, "event-1")
 		fmt.Println(ok)
 		return err
 	})
@@ -196,19 +219,4 @@ func ExampleState_Sync() {
 	// Output:
 	// <nil>
 	// error: what was synced stays
-}
-
-// A purge removes the object with the turn; what it emits stays.
-func ExampleState_Purge() {
-	ctx := context.Background()
-	class, do := shelf(func(s *Shelf, ctx context.Context) error {
-		return errors.Join(s.st.Storage().Put(ctx, "k", 1), s.st.Emit(ctx, "closed", "for good"), s.st.Purge(ctx))
-	})
-	host := memory(class)
-	defer host.Shutdown(ctx)
-	_, err := do.Call(ctx, host, "a", struct{}{})
-	in, _ := host.Inspect(ctx, class.ID("a"))
-	events, _ := host.Events(ctx, class.ID("a"), 0, 10)
-	fmt.Println(err, in.Exists, len(events))
-	// Output: <nil> false 1
 }

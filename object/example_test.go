@@ -3,8 +3,11 @@ package object_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"log/slog"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -43,7 +46,7 @@ func memory(defs ...object.Definition) *object.Host {
 		Logger:  slog.New(slog.DiscardHandler),
 	}, defs...)
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	return host
 }
@@ -63,25 +66,14 @@ func Example() {
 	// 5 <nil>
 }
 
-// Options of a class follow the constructor.
-func ExampleDefine() {
-	ctx := context.Background()
-	rare := object.Define("rare", NewCounter, object.ClassOptions{IdleAfter: time.Second, MailboxLimit: 10})
-	add := object.Handle(rare, "add", (*Counter).Add)
-	host := memory(rare)
-	defer host.Shutdown(ctx)
-
-	fmt.Println(rare.Name(), add.Name(), rare.ID("x"))
-	// Output: rare add rare/x
-}
-
 // Mistakes in definitions are errors of Open.
 func ExampleOpen() {
 	broken := object.Define("bad/name", NewCounter)
 	object.Handle(broken, "", (*Counter).Add)
 	_, err := object.Open(object.Options{Dir: "data"}, broken)
 	fmt.Println(err)
-	// Output: object: class "bad/name": a method has no name
+	// Output: object: class "bad/name": class name "bad/name" holds NUL or a slash
+	// object: class "bad/name": a method has no name
 }
 
 // A call with a key runs once, however often it is sent.
@@ -106,7 +98,9 @@ func ExampleUnconfirmed() {
 	host := memory(Counters)
 	defer host.Shutdown(ctx)
 
-	Add.Call(ctx, host, "visits", 1, object.Unconfirmed())
+	if _, err := Add.Call(ctx, host, "visits", 1, object.Unconfirmed()); err != nil {
+		log.Fatal(err)
+	}
 	fmt.Println(Add.Call(ctx, host, "visits", 1))
 	// Output: 2 <nil>
 }
@@ -147,4 +141,71 @@ func ExampleHost_Shutdown() {
 func ExampleRetryable() {
 	fmt.Println(object.Retryable(object.ErrOverloaded), object.Retryable(object.ErrStorage))
 	// Output: true false
+}
+
+// What is stored can be looked at and deleted from outside; no user code runs.
+func ExampleHost_Objects() {
+	ctx := context.Background()
+	host := memory(Counters)
+	defer host.Shutdown(ctx)
+	for _, name := range []string{"a", "b"} {
+		if _, err := Add.Call(ctx, host, name, 7); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	infos, err := host.Objects(ctx, "counter", "", 10)
+	fmt.Println(len(infos), err)
+	in, err := host.Inspect(ctx, Counters.ID("a"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s=%s\n", in.Keys[0].Key, in.Keys[0].Value)
+	fmt.Println(host.Delete(ctx, Counters.ID("a")))
+	in, err = host.Inspect(ctx, Counters.ID("a"))
+	fmt.Println(in.Exists, err)
+	parked, err := host.Parked()
+	fmt.Println(parked, err)
+	// Output:
+	// 2 <nil>
+	// n=7
+	// <nil>
+	// false <nil>
+	// [] <nil>
+}
+
+// Wake activates an object anew, so that its constructor looks at what is stored.
+func ExampleHost_Wake() {
+	ctx := context.Background()
+	class := object.Define("lamp", func(ctx context.Context, st *object.State) (*Counter, error) {
+		fmt.Println("awake:", st.Activation().Reason)
+		return NewCounter(ctx, st)
+	})
+	host := memory(class)
+	defer host.Shutdown(ctx)
+
+	fmt.Println(host.Wake(ctx, class.ID(host.NewName())))
+	// Output:
+	// awake: fresh
+	// <nil>
+}
+
+// The host's metrics go where the program's go.
+func ExampleHost_Collector() {
+	ctx := context.Background()
+	host := memory(Counters)
+	defer host.Shutdown(ctx)
+	if _, err := Add.Call(ctx, host, "a", 1); err != nil {
+		log.Fatal(err)
+	}
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(host.Collector())
+	families, err := registry.Gather()
+	for _, f := range families {
+		if f.GetName() == "holdfast_objects_live" {
+			fmt.Println(f.GetMetric()[0].GetGauge().GetValue(), err)
+		}
+	}
+	// Output: 1 <nil>
 }

@@ -4,42 +4,59 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// From inside an object the caller is its State; what it replies then waits for
-// what it was told.
-func ExampleMethod_Call() {
-	ctx := context.Background()
-	class, do := shelf(func(s *Shelf, ctx context.Context) error {
-		n, err := Add.Call(ctx, s.st, "shelves", 1)
-		fmt.Println(n)
-		return err
+// Lamp is an object of these examples.
+type Lamp struct{ st *object.State }
+
+// lamps is a class with one method, which does what fn says.
+func lamps(fn func(l *Lamp, ctx context.Context) error) (*object.Class[Lamp], *object.Method[struct{}, struct{}]) {
+	class := object.Define("lamp", func(_ context.Context, st *object.State) (*Lamp, error) { return &Lamp{st}, nil })
+	return class, object.Handle(class, "do", func(l *Lamp, ctx context.Context, _ struct{}) (struct{}, error) {
+		return struct{}{}, fn(l, ctx)
 	})
-	host := memory(class, Counters)
-	defer host.Shutdown(ctx)
-	_, err := do.Call(ctx, host, "a", struct{}{})
-	fmt.Println(err)
-	// Output:
-	// 1
-	// <nil>
+}
+
+// serve opens a host whose store is in memory. Programs name a directory:
+// object.Options{Dir: "data"}. Each file of examples has all that its examples use,
+// because pkg.go.dev shows no other.
+func serve(defs ...object.Definition) *object.Host {
+	host, err := object.Open(object.Options{
+		Storage: storage.Options{Engine: memstore.New()},
+		Logger:  slog.New(slog.DiscardHandler),
+	}, defs...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return host
 }
 
 // A handler that fails leaves no trace; its error arrives unchanged.
 func ExampleMethod_Call_error() {
 	ctx := context.Background()
-	full := errors.New("shelf is full")
-	class, do := shelf(func(s *Shelf, ctx context.Context) error {
-		if err := s.st.Storage().Put(ctx, "k", 1); err != nil {
+	full := errors.New("the lamp is broken")
+	class, do := lamps(func(l *Lamp, ctx context.Context) error {
+		if err := l.st.Storage().Put(ctx, "k", 1); err != nil {
 			return err
 		}
 		return full
 	})
-	host := memory(class)
+	host := serve(class)
 	defer host.Shutdown(ctx)
 	_, err := do.Call(ctx, host, "a", struct{}{})
-	in, _ := host.Inspect(ctx, class.ID("a"))
+	in, failed := host.Inspect(ctx, class.ID("a"))
+	if failed != nil {
+		log.Fatal(failed)
+	}
 	fmt.Println(errors.Is(err, full), in.Exists)
 	// Output: true false
 }
@@ -50,18 +67,18 @@ func ExampleState_Release() {
 	var do *object.Method[struct{}, struct{}]
 	var host *object.Host
 	first := true
-	class, do := shelf(func(s *Shelf, ctx context.Context) error {
+	class, do := lamps(func(l *Lamp, ctx context.Context) error {
 		if !first {
 			fmt.Println("another turn")
 			return nil
 		}
 		first = false
-		return s.st.Release(ctx, func(ctx context.Context) error {
+		return l.st.Release(ctx, func(ctx context.Context) error {
 			_, err := do.Call(ctx, host, "a", struct{}{}) // would be a deadlock otherwise
 			return err
 		})
 	})
-	host = memory(class)
+	host = serve(class)
 	defer host.Shutdown(ctx)
 	_, err := do.Call(ctx, host, "a", struct{}{})
 	fmt.Println(err)
@@ -75,15 +92,15 @@ func ExampleState_Release() {
 func ExampleState_Await() {
 	ctx := context.Background()
 	arrived, both := false, make(chan struct{})
-	class, do := shelf(func(s *Shelf, ctx context.Context) error {
+	class, do := lamps(func(l *Lamp, ctx context.Context) error {
 		if arrived {
 			close(both)
 			return nil
 		}
 		arrived = true
-		return s.st.Await(ctx, both)
+		return l.st.Await(ctx, both)
 	})
-	host := memory(class)
+	host := serve(class)
 	defer host.Shutdown(ctx)
 	other := make(chan error)
 	go func() {
@@ -100,19 +117,22 @@ func ExampleState_Await() {
 func ExampleState_Go() {
 	ctx := context.Background()
 	done := make(chan error)
-	class, do := shelf(func(s *Shelf, ctx context.Context) error {
-		return s.st.Go(ctx, "measure", func(ctx context.Context) {
+	class, do := lamps(func(l *Lamp, ctx context.Context) error {
+		return l.st.Go(ctx, "measure", func(ctx context.Context) {
 			length := 42 // slow, and not in a turn
-			done <- s.st.Do(ctx, func(ctx context.Context) error {
-				return s.st.Storage().Put(ctx, "length", length)
+			done <- l.st.Do(ctx, func(ctx context.Context) error {
+				return l.st.Storage().Put(ctx, "length", length)
 			})
 		})
 	})
-	host := memory(class)
+	host := serve(class)
 	defer host.Shutdown(ctx)
 	_, err := do.Call(ctx, host, "a", struct{}{})
 	fmt.Println(err, <-done)
-	in, _ := host.Inspect(ctx, class.ID("a"))
+	in, failed := host.Inspect(ctx, class.ID("a"))
+	if failed != nil {
+		log.Fatal(failed)
+	}
 	fmt.Printf("%s\n", in.Keys[0].Value)
 	// Output:
 	// <nil> <nil>
@@ -123,13 +143,13 @@ func ExampleState_Go() {
 func ExampleState_Start() {
 	ctx := context.Background()
 	w, done := new(object.Work), make(chan error)
-	class, do := shelf(func(s *Shelf, ctx context.Context) error {
-		return s.st.Start(ctx, w, "watch", func(ctx context.Context) {
+	class, do := lamps(func(l *Lamp, ctx context.Context) error {
+		return l.st.Start(ctx, w, "watch", func(ctx context.Context) {
 			<-ctx.Done()
 			done <- context.Cause(ctx)
 		})
 	})
-	host := memory(class)
+	host := serve(class)
 	defer host.Shutdown(ctx)
 	_, err := do.Call(ctx, host, "a", struct{}{})
 	w.Cancel(errors.New("seen enough"))
@@ -137,39 +157,53 @@ func ExampleState_Start() {
 	// Output: <nil> seen enough
 }
 
-// What fails in a block resets the activation: the next call constructs again.
+// An error in a block resets the activation: the next call constructs again.
 func ExampleState_BlockConcurrencyWhile() {
-	once(func(s *Shelf, ctx context.Context) error {
-		return s.st.BlockConcurrencyWhile(ctx, func(context.Context) error {
+	ctx := context.Background()
+	class, do := lamps(func(l *Lamp, ctx context.Context) error {
+		return l.st.BlockConcurrencyWhile(ctx, func(context.Context) error {
 			return errors.New("the lamp is broken")
 		})
 	})
-	// Output: error: the lamp is broken
+	host := serve(class)
+	defer host.Shutdown(ctx)
+	_, err := do.Call(ctx, host, "a", struct{}{})
+	fmt.Println(err)
+	// Output: the lamp is broken
 }
 
 // A constructor learns why it runs, and a turn who and when it is.
 func ExampleState() {
-	once(func(s *Shelf, ctx context.Context) error {
-		fmt.Println(s.st.ID(), s.st.Name(), s.st.Activation().Reason, s.st.Epoch(), s.st.EndedInOrder(1), s.st.Closing())
+	ctx := context.Background()
+	class, do := lamps(func(l *Lamp, ctx context.Context) error {
+		fmt.Println(l.st.ID(), l.st.Name(), l.st.Activation().Reason, l.st.Epoch(), l.st.EndedInOrder(1), l.st.Closing())
 		return nil
 	})
-	// Output: shelf/a a fresh 1 false false
+	host := serve(class)
+	defer host.Shutdown(ctx)
+	_, err := do.Call(ctx, host, "a", struct{}{})
+	fmt.Println(err)
+	// Output:
+	// lamp/a a fresh 1 false false
+	// <nil>
 }
 
 // An open execution is found by the next process, which activates the object.
 func ExampleState_OpenExecution() {
 	ctx := context.Background()
 	open := true
-	class, do := shelf(func(s *Shelf, ctx context.Context) error {
+	class, do := lamps(func(l *Lamp, ctx context.Context) error {
 		if open {
-			return s.st.OpenExecution(ctx, []byte("what is under way"))
+			return l.st.OpenExecution(ctx, []byte("what is under way"))
 		}
-		return s.st.CloseExecution(ctx)
+		return l.st.CloseExecution(ctx)
 	})
-	host := memory(class)
+	host := serve(class)
 	defer host.Shutdown(ctx)
 	for _, open = range []bool{true, false} {
-		do.Call(ctx, host, "a", struct{}{})
+		if _, err := do.Call(ctx, host, "a", struct{}{}); err != nil {
+			log.Fatal(err)
+		}
 		in, err := host.Inspect(ctx, class.ID("a"))
 		fmt.Println(in.Execution, err)
 	}
@@ -181,27 +215,127 @@ func ExampleState_OpenExecution() {
 // Recoveries is the report of what was found and done.
 func ExampleHost_Recoveries() {
 	ctx := context.Background()
-	class, do := shelf(func(s *Shelf, ctx context.Context) error {
-		return s.st.Recovered(ctx, object.Recovery{Cause: "process died", Attempt: 1, Action: "runs again"})
+	class, do := lamps(func(l *Lamp, ctx context.Context) error {
+		return l.st.Recovered(ctx, object.Recovery{Cause: "process died", Attempt: 1, Action: "runs again"})
 	})
-	host := memory(class)
+	host := serve(class)
 	defer host.Shutdown(ctx)
-	do.Call(ctx, host, "a", struct{}{})
+	if _, err := do.Call(ctx, host, "a", struct{}{}); err != nil {
+		log.Fatal(err)
+	}
 	lines, total := host.Recoveries()
 	fmt.Println(total, lines[0].ID, lines[0].Cause, lines[0].Action)
-	// Output: 1 shelf/a process died runs again
+	// Output: 1 lamp/a process died runs again
 }
 
 // NextSequence makes names that are unique in the store, and in order.
 func ExampleState_NextSequence() {
 	ctx := context.Background()
-	class, do := shelf(func(s *Shelf, ctx context.Context) error {
-		first, second := s.st.NextSequence(), s.st.NextSequence()
+	class, do := lamps(func(l *Lamp, ctx context.Context) error {
+		first, second := l.st.NextSequence(), l.st.NextSequence()
 		fmt.Println(first < second)
 		return nil
 	})
-	host := memory(class)
+	host := serve(class)
 	defer host.Shutdown(ctx)
-	do.Call(ctx, host, "a", struct{}{})
+	if _, err := do.Call(ctx, host, "a", struct{}{}); err != nil {
+		log.Fatal(err)
+	}
 	// Output: true
+}
+
+// A purge removes the object with the turn; what it emits stays.
+func ExampleState_Purge() {
+	ctx := context.Background()
+	class, do := lamps(func(l *Lamp, ctx context.Context) error {
+		return errors.Join(l.st.Storage().Put(ctx, "k", 1), l.st.Emit(ctx, "closed", "for good"), l.st.Purge(ctx))
+	})
+	host := serve(class)
+	defer host.Shutdown(ctx)
+	_, err := do.Call(ctx, host, "a", struct{}{})
+	in, failed := host.Inspect(ctx, class.ID("a"))
+	if failed != nil {
+		log.Fatal(failed)
+	}
+	events, failed := host.Events(ctx, class.ID("a"), 0, 10)
+	if failed != nil {
+		log.Fatal(failed)
+	}
+	fmt.Println(err, in.Exists, len(events))
+	// Output: <nil> false 1
+}
+
+// A job type shows in the host's metrics what tasks an object holds. Its constructor
+// asks for the Backlog, and each turn that changes the tasks sets it.
+func ExampleState_Backlog() {
+	ctx := context.Background()
+	class, do := lamps(func(l *Lamp, _ context.Context) error {
+		b := l.st.Backlog()
+		b.Set(object.Tasks{Pending: 2, Running: 1})
+		b.Waited(time.Second)
+		b.Ran(time.Minute)
+		return nil
+	})
+	host := serve(class)
+	defer host.Shutdown(ctx)
+	_, err := do.Call(ctx, host, "a", struct{}{})
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(host.Collector())
+	families, failed := registry.Gather()
+	if failed != nil {
+		log.Fatal(failed)
+	}
+	for _, f := range families {
+		if f.GetName() == "holdfast_tasks_pending" {
+			fmt.Println(f.GetMetric()[0].GetGauge().GetValue(), err)
+		}
+	}
+	// Output: 2 <nil>
+}
+
+// A job type asks what is known about an execution before it starts its work.
+func ExampleState_StartSuspect() {
+	ctx, ended := context.Background(), make(chan struct{})
+	class, do := lamps(func(l *Lamp, ctx context.Context) error {
+		var w object.Work
+		run := func(context.Context) { close(ended) }
+		const cuts, epoch = 2, 1 // crashes in a row have cut run 7 off, the last by the end of opening 1
+		if l.st.Suspicion("run 7").Held(cuts, epoch) {
+			return l.st.StartSuspect(ctx, &w, "run 7", "work", run)
+		}
+		return l.st.Start(ctx, &w, "work", run)
+	})
+	host := serve(class)
+	defer host.Shutdown(ctx)
+	_, err := do.Call(ctx, host, "a", struct{}{})
+	<-ended
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+// Events are stored with the change they tell of, and read from a cursor.
+func ExampleState_Emit() {
+	ctx := context.Background()
+	class, do := lamps(func(l *Lamp, ctx context.Context) error {
+		return errors.Join(l.st.Emit(ctx, "switched", "on"), l.st.Emit(ctx, "switched", "off"))
+	})
+	host := serve(class)
+	defer host.Shutdown(ctx)
+	if _, err := do.Call(ctx, host, "a", struct{}{}); err != nil {
+		log.Fatal(err)
+	}
+
+	first, err := host.Events(ctx, class.ID("a"), 0, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s %s\n", first[0].Kind, first[0].Data)
+	for e, err := range host.Watch(ctx, class.ID("a"), first[0].Seq) {
+		fmt.Printf("%s %s %v\n", e.Kind, e.Data, err)
+		break // else it waits for more
+	}
+	// Output:
+	// switched "on"
+	// switched "off" <nil>
 }

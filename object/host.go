@@ -103,12 +103,10 @@ func (h *Host) register(defs []Definition) error {
 	for i, d := range defs {
 		c := definitionOf(d)
 		switch {
-		case c == nil || c.construct == nil && c.err == nil:
+		case c == nil || c.construct == nil:
 			errs = append(errs, fmt.Errorf("object: definition %d of %d is nil or empty: pass what object.Define or a job type's Define returned", i+1, len(defs)))
-		case c.rejected != nil:
-			errs = append(errs, c.rejected)
-		case c.err != nil:
-			errs = append(errs, fmt.Errorf("object: class %q: %w", c.name, c.err))
+		case len(c.wrong()) > 0:
+			errs = append(errs, c.wrong()...)
 		case h.hosted[c.name] != nil:
 			errs = append(errs, fmt.Errorf("object: class %q is defined twice", c.name))
 		default:

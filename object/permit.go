@@ -40,11 +40,10 @@ func (s *State) AwaitsPermit() bool {
 }
 
 // giveUnused gives back the permits that the turn has taken for works that it has not
-// started.
+// started. It is called once, at the end of the turn.
 func (t *turn) giveUnused() {
 	if t.permits > 0 {
 		t.act.hosted.permits.unused(t.permits)
-		t.permits, t.permit = 0, false
 	}
 }
 

@@ -105,9 +105,8 @@ func newPermits(h *Host, l WorkLimit) *permits {
 func (p *permits) take(name string, first bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.reserved[name] {
+	if p.reserved[name] { // and not refused: see judge and put
 		delete(p.reserved, name)
-		delete(p.refused, name)
 		return true
 	}
 	if now := p.host.seams.Steady(); len(p.waiting) == 0 && p.free(now) {

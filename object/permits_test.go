@@ -23,7 +23,9 @@ type workers struct {
 	s       *harness.Sim
 	class   *object.Class[worker]
 	begin   *object.Method[string, bool]
+	look    *object.Method[func(*object.State), bool]
 	started []string
+	full    int // how often the alarm of the worker "full" finds a full disk
 }
 
 func newWorkers(s *harness.Sim, limit object.WorkLimit) *workers {
@@ -32,6 +34,10 @@ func newWorkers(s *harness.Sim, limit object.WorkLimit) *workers {
 		return &worker{st, w}, nil
 	}, object.ClassOptions{Works: limit})
 	w.begin = object.Handle(w.class, "begin", (*worker).begin)
+	w.look = object.Handle(w.class, "look", func(w *worker, _ context.Context, see func(*object.State)) (bool, error) {
+		see(w.st)
+		return true, nil
+	})
 	s.Host(w.class)
 	return w
 }
@@ -74,6 +80,10 @@ func (w *worker) begin(ctx context.Context, how string) (bool, error) {
 func (w *worker) Alarm(ctx context.Context, _ object.AlarmInfo) error {
 	if w.st.Name() == "idle" { // it has no use for what was reserved for it
 		return nil
+	}
+	if w.st.Name() == "full" && w.queue.full > 0 {
+		w.queue.full--
+		return object.ErrNoSpace
 	}
 	_, err := w.begin(ctx, "start")
 	return err
@@ -197,5 +207,51 @@ func TestUnusedPermitsKeepTheRate(t *testing.T) {
 			s.OK(err)
 			s.Always("a pause saves up no more than Burst", free == (name == "c"), name)
 		}
+	})
+}
+
+// Proves J16: an object awaits a permit while it is refused one or waits in line; one of
+// a class without a limit never does. Only a turn of the object takes a permit.
+func TestAwaitsPermit(t *testing.T) {
+	for _, limit := range []int{0, 1} {
+		harness.Run(t, func(s *harness.Sim) {
+			w := newWorkers(s, object.WorkLimit{AtOnce: limit})
+			awaits := func(name string) (yes bool) {
+				_, err := w.look.Call(s.Context(), s, name, func(st *object.State) {
+					if free, err := st.TakePermit(context.Background(), false); free || !errors.Is(err, object.ErrNoTurn) {
+						s.Fatalf("a permit for no turn: %v, %v", free, err)
+					}
+					yes = st.AwaitsPermit()
+				})
+				s.OK(err)
+				return yes
+			}
+			for _, name := range []string{"a", "b"} {
+				_, err := w.begin.Call(s.Context(), s, name, "start")
+				s.OK(err)
+				s.Always(name, awaits(name) == (limit == 1 && name == "b"), name)
+			}
+			s.Advance(time.Millisecond)
+			s.Always("b is in line", awaits("b") == (limit == 1))
+			s.Advance(1500 * time.Millisecond)
+			s.Always("b runs", !awaits("b"))
+		})
+	}
+}
+
+// Proves O17, J16: an alarm that has come out of the line and finds a full disk comes
+// again after a second.
+func TestFullDiskAfterTheLine(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		w := newWorkers(s, object.WorkLimit{AtOnce: 1})
+		w.full = 1
+		for _, name := range []string{"a", "full"} {
+			_, err := w.begin.Call(s.Context(), s, name, "start")
+			s.OK(err)
+		}
+		s.Advance(1500 * time.Millisecond)
+		s.Always("it found the disk full", w.full == 0 && len(w.started) == 1, w.started)
+		s.Advance(time.Second)
+		s.Always("it has come again", len(w.started) == 2, w.started)
 	})
 }

@@ -80,7 +80,7 @@ func (a *activation) forgetMarked() {
 // commit: a mark that is never stored costs a read, one that is stored and not
 // known would be taken for new.
 func (t *turn) remember(key string) {
-	if k := t.act.recall; t.holds() && k != nil && k.filter != nil {
+	if k := t.recalls(); t.holds() && k.filter != nil {
 		k.filter.add(maphash.String(markSeed, key))
 	}
 }

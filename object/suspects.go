@@ -72,11 +72,11 @@ const (
 func (s *suspects) begin(h *Host, q inquiry) {
 	crash, opened := h.store.Previous(), h.store.OpenedAt()
 	s.host, s.found = h, q.judge(crash)
-	life := max(opened.Sub(crash.OpenedAt), 0)
+	life := opened.Sub(crash.OpenedAt) // less than zero if the clock was put back
 	lasted := life
 	s.tried = make(map[subject]bool)
 	if q.phase == trying && len(s.found.plan) > 0 {
-		lasted = max(opened.Sub(q.began), 0)
+		lasted = opened.Sub(q.began)
 		for _, m := range q.plan[q.trial].members {
 			s.tried[m] = true
 		}

@@ -309,7 +309,6 @@ func (t *turn) end() (owns bool) {
 	for _, it := range t.iters {
 		it.Close()
 	}
-	t.iters = nil
 	if j := t.joined.Load(); j != nil {
 		j.end()
 	}

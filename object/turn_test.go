@@ -463,6 +463,32 @@ func TestDefinitionMistakes(t *testing.T) {
 	}
 }
 
+// Proves J1: Open tells of every mistake of every definition.
+func TestAllMistakesAreTold(t *testing.T) {
+	construct := func(context.Context, *object.State) (*thing, error) { return &thing{}, nil }
+	handle := func(*thing, context.Context, int) (int, error) { return 0, nil }
+	bad := object.Define[thing]("bad/name", nil, object.ClassOptions{MailboxLimit: -1}, object.ClassOptions{})
+	object.Handle(bad, "m", handle)
+	object.Handle(bad, "m", handle)
+	object.Handle(bad, "", handle)
+	object.Handle[thing, int, int](bad, "n", nil)
+	other := object.Define("other", construct, object.ClassOptions{BlockLimit: -1})
+	twice := object.Define("twice", construct)
+	_, err := object.Open(object.Options{Dir: t.TempDir()}, bad, other, nil, twice, twice)
+	if err == nil {
+		t.Fatal("Open did not complain")
+	}
+	for _, want := range []string{
+		`"bad/name": class name "bad/name" holds`, `"bad/name": constructor is nil`, `"bad/name": more than one ClassOptions`, `"bad/name": MailboxLimit`,
+		`"bad/name": method "m" is defined twice`, `"bad/name": a method has no name`, `"bad/name": method "n" has no function`,
+		`"other": BlockLimit`, "definition 3 of 5 is nil", `"twice" is defined twice`,
+	} {
+		if n := strings.Count(err.Error(), want); n != 1 {
+			t.Errorf("the error has %q %d times, want once:\n%v", want, n, err)
+		}
+	}
+}
+
 func TestUnknownClassAndMethod(t *testing.T) {
 	f := newFixture(t).open()
 	defer f.close()

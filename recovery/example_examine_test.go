@@ -11,17 +11,25 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// exampleStore is a store at rest, with one job that holds what b says.
-func exampleStore(b broken) *storage.Store {
-	mem := memstore.New()
-	h, err := object.Open(object.Options{Storage: storage.Options{Engine: mem}}, raw)
+// job stores rows as a job has them. A job type never stores what these examples do.
+type job struct{ st *object.State }
+
+// atRest is a store with one job of a status, which has neither an alarm nor an open
+// execution. A tool opens the directory of a host that has ended: storage.Options{Dir: "data"}.
+func atRest(status string) *storage.Store {
+	ctx, mem := context.Background(), memstore.New()
+	class := object.Define("report", func(_ context.Context, st *object.State) (*job, error) { return &job{st}, nil })
+	put := object.Handle(class, "put", func(j *job, ctx context.Context, status string) (string, error) {
+		return status, j.st.Storage().Put(ctx, "meta", map[string]string{"status": status})
+	})
+	h, err := object.Open(object.Options{Storage: storage.Options{Engine: mem}}, class)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := put.Call(context.Background(), h, "one", b); err != nil {
+	if _, err := put.Call(ctx, h, "one", status); err != nil {
 		log.Fatal(err)
 	}
-	if err := h.Shutdown(context.Background()); err != nil {
+	if err := h.Shutdown(ctx); err != nil {
 		log.Fatal(err)
 	}
 	store, err := storage.Open(storage.Options{Engine: mem.Crash(0)})
@@ -31,24 +39,11 @@ func exampleStore(b broken) *storage.Store {
 	return store
 }
 
-// examine is what Examine finds of that job.
-func examine(store *storage.Store) *recovery.Finding {
-	o, err := store.Find(storage.ID{Class: "ticker", Name: "one"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	found, err := recovery.Examine(store, o)
-	if err != nil {
-		log.Fatal(err)
-	}
-	return found
-}
-
 // A job that says it is executing has an open execution, or something is wrong.
 func ExampleExamine() {
-	store := exampleStore(broken{Meta: map[string]any{"status": "executing"}, Armed: true})
+	store := atRest("executing")
 	defer store.Close()
-	o, err := store.Find(storage.ID{Class: "ticker", Name: "one"})
+	o, err := store.Find(storage.ID{Class: "report", Name: "one"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -59,16 +54,24 @@ func ExampleExamine() {
 	fmt.Println(found)
 	fmt.Println(found.Promise, found.Suspect)
 	// Output:
-	// ticker/one: status is executing and no execution is open (J5)
+	// report/one: status is executing and no execution is open (J5)
 	// J5 false
 }
 
 // A job that is running without an alarm may have been forgotten, or may wait for an
 // event: a suspect is for the job type to judge, which Scrub with Repair asks.
 func ExampleFinding() {
-	store := exampleStore(broken{Meta: map[string]any{"status": "running"}})
+	store := atRest("running")
 	defer store.Close()
-	if found := examine(store); found != nil && found.Suspect {
+	o, err := store.Find(storage.ID{Class: "report", Name: "one"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	found, err := recovery.Examine(store, o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if found != nil && found.Suspect {
 		fmt.Println("suspect:", found.Problem)
 	}
 	// Output: suspect: status is running and no alarm is set

@@ -2,27 +2,57 @@ package recovery_test
 
 import (
 	"context"
+	"fmt"
 	"log"
 	"os"
+	"time"
 
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/recovery"
 )
 
-// exampleHost opens a host in a directory that done removes.
-func exampleHost() (h *object.Host, done func()) {
+// beats is a job of these examples.
+var beats = continuous.New(continuous.Config[int]{
+	Name: "beat", Schedule: jobs.Every(time.Hour), StartLater: true,
+	Run: func(context.Context, *continuous.Run[int]) error { return nil },
+})
+
+// withHost runs an example on a host in a new directory. A program names one that stays.
+func withHost(example func(ctx context.Context, h *object.Host)) {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
 		log.Fatal(err)
 	}
-	if h, err = object.Open(object.Options{Dir: dir}, ticker); err != nil {
+	defer os.RemoveAll(dir)
+	h, err := object.Open(object.Options{Dir: dir}, beats)
+	if err != nil {
 		log.Fatal(err)
 	}
-	return h, func() {
-		if err := h.Shutdown(context.Background()); err != nil {
-			log.Fatal(err)
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			log.Fatal(err)
-		}
+	ctx := context.Background()
+	example(ctx, h)
+	if err := h.Shutdown(ctx); err != nil {
+		log.Fatal(err)
 	}
+}
+
+// Scrub looks at all objects while the host runs, and mends the jobs that it can.
+func ExampleScrub() {
+	withHost(func(ctx context.Context, h *object.Host) {
+		if _, err := beats.Start(ctx, h, "a", 0); err != nil {
+			log.Fatal(err)
+		}
+		seen, err := recovery.Scrub(ctx, h, recovery.ScrubOptions{Repair: true})
+		fmt.Println(seen.Objects, len(seen.Findings), err)
+	})
+	// Output: 1 0 <nil>
+}
+
+// Recovered is the report of what the host found cut off when it opened, and did.
+func ExampleRecovered() {
+	withHost(func(_ context.Context, h *object.Host) {
+		fmt.Println(recovery.Recovered(h).Total)
+	})
+	// Output: 0
 }

@@ -34,8 +34,8 @@ type partition struct {
 // lookAtPool reads what is stored of a partition, if the object is one: if the row
 // under the key of the counters is whole and its sums are right (W1).
 func (f *facts) lookAtPool(s *storage.Store, o storage.Object) error {
-	raw, ok, err := s.Data(nil, o, countersKey)
-	if err != nil || !ok || !f.pool.decode(raw) {
+	raw, _, err := s.Data(nil, o, countersKey)
+	if err != nil || !f.pool.decode(raw) {
 		return err
 	}
 	it, err := s.ListData(nil, o, executionsFrom, executionsTo, false)
@@ -56,12 +56,11 @@ func (p *partition) decode(raw []byte) bool {
 	if len(raw) < 4 || raw[0] != countersVersion || raw[1] > draining || raw[2] > 1 {
 		return false
 	}
-	rest := raw[3:]
+	rest, whole := raw[3:], true
 	number := func() uint64 {
 		v, n := binary.Uvarint(rest)
-		rest = rest[max(n, 0):]
-		if n <= 0 {
-			rest = nil
+		if whole = whole && n > 0; whole {
+			rest = rest[n:]
 		}
 		return v
 	}
@@ -74,7 +73,7 @@ func (p *partition) decode(raw []byte) bool {
 		n[i] = number()
 	}
 	*p = partition{
-		is: n[0] == n[1]+n[2]+n[3]+n[4]+n[5], raw: string(raw), paused: raw[1] == pausedMode,
+		is: whole && n[0] == n[1]+n[2]+n[3]+n[4]+n[5], raw: string(raw), paused: raw[1] == pausedMode,
 		pending: n[1], running: n[2], due: raw[2] == 1 || n[10] > 0,
 	}
 	return p.is

@@ -39,7 +39,7 @@ func (r Report) Write(w io.Writer, limit int) error {
 	if limit > 0 && len(lines) > limit {
 		lines = lines[len(lines)-limit:]
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(w, 1, 8, 2, ' ', 0)
 	if len(lines) > 0 {
 		fmt.Fprintln(t, "AT\tOBJECT\tCAUSE\tAGE\tATTEMPT\tACTION")
 	}

@@ -199,9 +199,6 @@ func (s *scrubber) examine(ctx context.Context, o storage.Object) error {
 	}
 	if found.Suspect {
 		s.seen.Suspects++
-		if s.host == nil || !s.options.Repair {
-			return nil
-		}
 	}
 	if s.host != nil && s.options.Repair {
 		if found.Repaired, err = s.repair(ctx, o); err != nil {

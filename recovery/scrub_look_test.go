@@ -2,6 +2,9 @@ package recovery_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,6 +104,121 @@ func TestSecondLookOnALiveStore(t *testing.T) {
 					t.Errorf("the walk took %v", took)
 				}
 			})
+		})
+	}
+}
+
+// Proves R6: a job that cannot be woken, because its constructor fails, is a finding
+// that is not repaired, and the walk goes on. One that a context ends is cut off.
+func TestRepairOfWhatCannotBeWoken(t *testing.T) {
+	refused, enough := errors.New("refused"), errors.New("enough")
+	for name, want := range map[string]error{"constructor": nil, "context": enough} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(context.Background())
+				defer cancel(nil)
+				class := object.Define("ticker", func(context.Context, *object.State) (*rawObject, error) {
+					if want != nil {
+						cancel(want)
+					}
+					return nil, refused
+				})
+				h, err := object.Open(object.Options{Storage: storage.Options{Engine: stored(t), Shards: 1}}, class)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer shut(t, h)
+				seen, err := recovery.Scrub(ctx, h, recovery.ScrubOptions{Repair: true})
+				if want != nil {
+					if err == nil || context.Cause(ctx) != want || len(seen.Findings) != 0 {
+						t.Errorf("found %s, %v", list(seen), err)
+					}
+					return
+				}
+				if err != nil || seen.Objects != len(objects) || len(seen.Findings) != 1 || seen.Findings[0].Repaired {
+					t.Errorf("found %s, %v", list(seen), err)
+				}
+			})
+		})
+	}
+}
+
+// A name of any kind leaves the columns of the report straight.
+func TestReportOfHostileNames(t *testing.T) {
+	var b strings.Builder
+	r := recovery.Report{Total: 2, Lines: []object.Recovery{
+		{ID: storage.ID{Class: "c", Name: "<b>&amp;</b>"}, Cause: "crash", Action: "re-run"},
+		{ID: storage.ID{Class: "c", Name: "a"}, Cause: "crash", Action: "re-run"},
+	}}
+	if err := r.Write(&b, 0); err != nil {
+		t.Fatal(err)
+	}
+	column := -1
+	for _, line := range strings.Split(b.String(), "\n")[1:3] {
+		at := strings.Index(line, "crash")
+		if column >= 0 && at != column {
+			t.Errorf("a column is at %d and at %d:\n%s", column, at, b.String())
+		}
+		column = at
+	}
+}
+
+// many runs fn with a host on virtual time that has n jobs, which contradict themselves
+// if broken.
+func many(t *testing.T, n int, o rows, fn func(h *object.Host)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New(), Shards: 1}}, plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer shut(t, h)
+		for i := range n {
+			if _, err := putRows.Call(context.Background(), h, fmt.Sprintf("%03d", i), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fn(h)
+	})
+}
+
+// Proves R6: a walk sees all pages of 100 objects, pauses after each, and ends with its
+// context, with what it has seen.
+func TestScrubGoesPageByPage(t *testing.T) {
+	for n, pauses := range map[int]time.Duration{100: 1, 101: 2, 201: 3} {
+		many(t, n, rows{Keys: map[string]string{"meta": `{"status":"paused"}`}}, func(h *object.Host) {
+			began := time.Now()
+			seen, err := recovery.Scrub(context.Background(), h, recovery.ScrubOptions{Pause: time.Minute})
+			if took := time.Since(began); err != nil || seen.Objects != n || took != pauses*time.Minute {
+				t.Errorf("%d objects: %s in %v, %v", n, list(seen), took, err)
+			}
+			enough := errors.New("enough")
+			ctx, cancel := context.WithCancelCause(context.Background())
+			time.AfterFunc(time.Second, func() { cancel(enough) })
+			if seen, err = recovery.Scrub(ctx, h, recovery.ScrubOptions{Pause: time.Minute}); !errors.Is(err, enough) || seen.Objects != 100 {
+				t.Errorf("%d objects, and the context ends: %s, %v", n, list(seen), err)
+			}
+		})
+	}
+}
+
+// Proves R6: ScrubEvery tells of each walk that found something, and of no other.
+func TestScrubEvery(t *testing.T) {
+	for status, found := range map[string]int{"executing": 1, "paused": 0} {
+		many(t, 1, rows{Keys: map[string]string{"meta": `{"status":"` + status + `"}`}}, func(h *object.Host) {
+			enough := errors.New("enough")
+			ctx, cancel := context.WithCancelCause(context.Background())
+			time.AfterFunc(150*time.Minute, func() { cancel(enough) })
+			began, told := time.Now(), []time.Duration{}
+			err := recovery.ScrubEvery(ctx, h, time.Hour, recovery.ScrubOptions{Pause: time.Second}, func(seen recovery.Scrubbed) {
+				if len(seen.Findings) != 1 {
+					t.Errorf("told of %s", list(seen))
+				}
+				told = append(told, time.Since(began).Truncate(time.Hour))
+			})
+			if !errors.Is(err, enough) || len(told) != 2*found || time.Since(began) != 150*time.Minute {
+				t.Errorf("%s: told at %v, ended after %v with %v", status, told, time.Since(began), err)
+			}
 		})
 	}
 }

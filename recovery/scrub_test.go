@@ -225,25 +225,6 @@ func ExampleReport_Write() {
 	// recovered 2, crash 1, orphan 1
 }
 
-func ExampleScrub() {
-	ctx := context.Background()
-	h, done := exampleHost()
-	defer done()
-	if _, err := ticker.Start(ctx, h, "a", 0); err != nil {
-		fmt.Println(err)
-	}
-	seen, err := recovery.Scrub(ctx, h, recovery.ScrubOptions{Repair: true})
-	fmt.Println(seen.Objects, len(seen.Findings), err)
-	// Output: 1 0 <nil>
-}
-
-func ExampleRecovered() {
-	h, done := exampleHost()
-	defer done()
-	fmt.Println(recovery.Recovered(h).Total)
-	// Output: 0
-}
-
 func ExampleCheck() {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	a := recovery.Check(recovery.Snapshot{Now: now, Epoch: 8, Began: now, Open: true, OpenEpoch: 7, Since: now.Add(-time.Second)}, recovery.Limits{})

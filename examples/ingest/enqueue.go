@@ -15,25 +15,27 @@ import (
 // batchMax is how many tasks are enqueued in one commit.
 const batchMax = 500
 
-// feeder makes tasks of the files that are not as they are stored. A feeder that
-// is killed half-way may begin again: the key of a task is the version that it
-// will make, so a task that is there is not enqueued twice.
+// feeder makes tasks of the files that are not as they are stored. It compares all
+// before it sends the first task, because the progress begins with how many files
+// are kept. A feeder that is killed half-way may begin again: the key of a task is
+// the version that it will make, so a task that is there is not enqueued twice.
 type feeder struct {
 	p        *program
 	from     object.Caller
 	sent     func() error    // called after each batch
 	seen     map[string]bool // names of the files that are there
 	packages map[string]bool // of these, and of those that are stored
-	batch    []workerpool.Item[task]
+	compared int             // files: those that are there, and those that are gone
+	unsent   []workerpool.Item[task]
 }
 
 func (p *program) feeder(from object.Caller, sent func() error) *feeder {
 	return &feeder{p: p, from: from, sent: sent, seen: make(map[string]bool), packages: make(map[string]bool)}
 }
 
-// feed walks the source and enqueues what is to be done. It returns the
+// survey walks the source and finds the files that need a task. It returns the
 // directories that could not be read.
-func (f *feeder) feed(ctx context.Context, host *object.Host) (unread []string, err error) {
+func (f *feeder) survey(ctx context.Context, host *object.Host) (unread []string, err error) {
 	unread, err = f.p.source.walk(ctx, func(file found) error {
 		f.seen[nameOf(file.path)] = true
 		return f.compare(ctx, nameOf(file.path), file.path, file.stamp)
@@ -41,11 +43,11 @@ func (f *feeder) feed(ctx context.Context, host *object.Host) (unread []string, 
 	if err == nil {
 		err = f.missing(ctx, host, unread)
 	}
-	if err == nil {
-		err = f.send(ctx)
-	}
 	return unread, err
 }
+
+// kept is how many files are stored as they are.
+func (f *feeder) kept() int { return f.compared - len(f.unsent) }
 
 // all returns the packages of the walk and those that were known before, sorted.
 func (f *feeder) all(before []string) []string {
@@ -55,42 +57,44 @@ func (f *feeder) all(before []string) []string {
 	return slices.Sorted(maps.Keys(f.packages))
 }
 
-// compare enqueues a file if its stamp is not the stored one. path may be empty:
-// then it is the stored one.
+// compare makes a task of a file if its stamp is not the stored one. path may be
+// empty: then it is the stored one.
 func (f *feeder) compare(ctx context.Context, name, path string, now stamp) error {
 	known, err := look.Call(ctx, f.from, name, now)
 	if path == "" {
 		path = known.Path
 	}
 	f.packages[packageOf(path)] = true
+	if now.Exists || known.Changed { // one that was taken out before is none any more
+		f.compared++
+	}
 	if err != nil || !known.Changed {
 		return err
 	}
-	f.batch = append(f.batch, workerpool.Item[task]{In: task{path}, Options: []workerpool.Option{
+	f.unsent = append(f.unsent, workerpool.Item[task]{In: task{path}, Options: []workerpool.Option{
 		workerpool.Key(name),
 		workerpool.Idempotent(fmt.Sprintf("%s#%d", name, known.Version), remembered),
 	}})
-	if len(f.batch) < batchMax {
-		return nil
-	}
-	return f.send(ctx)
+	return nil
 }
 
-// send enqueues what was collected, in one commit.
+// send enqueues the tasks, each batch in one commit.
 func (f *feeder) send(ctx context.Context) error {
-	if len(f.batch) == 0 {
-		return nil
+	for len(f.unsent) > 0 {
+		n := min(batchMax, len(f.unsent))
+		if _, err := f.p.readers.EnqueueBatch(ctx, f.from, f.unsent[:n]); err != nil {
+			return err
+		}
+		f.unsent = f.unsent[n:]
+		if err := f.sent(); err != nil {
+			return err
+		}
 	}
-	_, err := f.p.readers.EnqueueBatch(ctx, f.from, f.batch)
-	f.batch = f.batch[:0]
-	if err != nil {
-		return err
-	}
-	return f.sent()
+	return nil
 }
 
-// missing enqueues the files that are stored and were not seen. What lies below a
-// directory that could not be read is left as it is.
+// missing makes tasks of the files that are stored and were not seen. Files below a
+// directory that could not be read are left as they are.
 func (f *feeder) missing(ctx context.Context, host *object.Host, unread []string) error {
 	const page = 1000
 	after := ""

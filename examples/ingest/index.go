@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// change is one event: what becomes of a package's totals with a new version of
-// one of its files.
+// change is one event: a new version of a file subtracts and adds numbers of its
+// package's totals.
 type change struct {
 	ID    string   `json:"id"`   // the name of the file's object and the version
 	Path  string   `json:"path"` // escaped
@@ -16,16 +16,16 @@ type change struct {
 	Plus  *measure `json:"plus,omitempty"`
 }
 
-// entry is what is stored of a file: its last version, and the change that it was.
+// entry is the stored row of a file: its last version, and the change that it was.
 type entry struct {
 	Version int    `json:"version"`
 	Stamp   stamp  `json:"stamp"`
 	Change  change `json:"change"`
 }
 
-// indexed is the object of one file. It decides what the change of each version
-// is, once: whoever repeats a version, after a crash or for any other reason, gets
-// the change that was stored first.
+// indexed is the object of one file. It decides once on the change of each version: a
+// task that repeats a version, after a crash for example, gets the change that was
+// stored first.
 type indexed struct {
 	st    *object.State
 	entry entry

@@ -31,7 +31,7 @@ var probe seam.Probe
 // errInterrupted is returned after Ctrl-C, when everything has been told.
 var errInterrupted = errors.New("interrupted")
 
-// ingest is the whole program. Its errors are one line that says what to do.
+// ingest is the whole program. Its errors are one sentence that tells the user how to go on.
 func ingest(signalled context.Context, s settings, stdout, stderr io.Writer) error {
 	src, s, err := prepare(s)
 	if err != nil {
@@ -44,9 +44,9 @@ func ingest(signalled context.Context, s settings, stdout, stderr io.Writer) err
 		Dir: s.data, Logger: slog.New(slog.DiscardHandler), Seams: seam.Seams{Probe: probe},
 	}, p.definitions()...)
 	if err != nil {
-		return errors.New(explain(err, s))
+		return errors.New(explain(cannotOpen(s.data, err), s))
 	}
-	fmt.Fprintf(stderr, "Source: %s\nStore:  %s\n", src.root, s.data)
+	fmt.Fprintf(stderr, "Source: %s\nStore:  %s\n", printable(src.root), printable(s.data))
 	j := &journey{p: p, host: host, settings: s, meter: newMeter(stderr)}
 	r, err := j.run(ctx)
 	if err != nil {
@@ -58,17 +58,20 @@ func ingest(signalled context.Context, s settings, stdout, stderr io.Writer) err
 	closed := host.Shutdown(late)
 	switch {
 	case signalled.Err() != nil:
-		fmt.Fprintf(stderr, "Stopped%s. The same command goes on from here.\n", j.meter.how())
+		say(stderr, "Stopped%s. To go on from here, run %s.", j.meter.how(), s.again())
 		return errInterrupted
 	case err != nil:
 		return errors.New(explain(err, s))
 	case closed != nil:
 		return errors.New(explain(closed, s))
 	}
-	return r.print(stdout, s.json)
+	if err := r.print(stdout, stderr, s.json); err != nil {
+		return fmt.Errorf("cannot print the result: %w: all is indexed, and %s prints it", err, s.again())
+	}
+	return nil
 }
 
-// prepare finds the source and the store, and deletes the old store with -fresh.
+// prepare finds the source and the store. With -fresh it deletes the old store.
 func prepare(s settings) (source, settings, error) {
 	var err error
 	if s.src == "" {
@@ -81,7 +84,10 @@ func prepare(s settings) (source, settings, error) {
 		s.data, err = defaultData(src.root)
 	}
 	if err == nil && s.fresh {
-		err = discard(s.data)
+		err = cannotOpen(s.data, discard(s.data))
+	}
+	if err == nil {
+		err = makeStore(s.data)
 	}
 	return src, s, err
 }
@@ -92,7 +98,8 @@ type journey struct {
 	host     *object.Host
 	settings settings
 	meter    meter
-	base     uint64 // tasks that had ended before this run
+	total    uint64 // files of the source, and those that are gone and have yet to be taken out
+	done     uint64 // of these, as shown: it never goes back
 
 	ended   uint64    // tasks that have ended
 	endedAt time.Time // when one was last seen to
@@ -116,11 +123,6 @@ func (j *journey) run(ctx context.Context) (report, error) {
 	if err != nil {
 		return report{}, err
 	}
-	stats, err := j.p.readers.Stats(ctx, j.host)
-	if err != nil {
-		return report{}, err
-	}
-	j.base = stats.Done + stats.Dead
 	unread, work, err := j.feed(ctx, known)
 	if err != nil {
 		return report{}, err
@@ -135,12 +137,17 @@ func (j *journey) run(ctx context.Context) (report, error) {
 	return r, err
 }
 
-// feed enqueues what is to be done, and reports whether that is anything, or
-// something was left from an earlier run.
+// feed enqueues a task for each file that differs, and reports whether there is work:
+// such a task, or one that is left from an earlier run.
 func (j *journey) feed(ctx context.Context, known book) (unread []string, work bool, err error) {
-	f := j.p.feeder(j.host, func() error { _, err := j.progress(ctx); return err })
-	unread, err = f.feed(ctx, j.host)
+	var f *feeder
+	f = j.p.feeder(j.host, func() error { _, err := j.progress(ctx, len(f.unsent)); return err })
+	unread, err = f.survey(ctx, j.host)
 	if err != nil {
+		return nil, false, err
+	}
+	j.start(known, f)
+	if err := f.send(ctx); err != nil {
 		return nil, false, err
 	}
 	if _, err := j.p.again(ctx, j.host); err != nil {
@@ -153,6 +160,22 @@ func (j *journey) feed(ctx context.Context, known book) (unread []string, work b
 	}
 	_, err = walked.Call(ctx, j.host, theLedger, walk{Packages: all, Work: !settled})
 	return unread, !settled, err
+}
+
+// start says how much is kept of earlier runs, and shows the progress from there.
+func (j *journey) start(known book, f *feeder) {
+	j.total, j.done = uint64(f.compared), uint64(f.kept())
+	of := fmt.Sprintf("%s of %s", grouped(f.kept()), plural(f.compared, "file"))
+	switch {
+	case j.host.Epoch() == 1:
+	case known.Finished.IsZero():
+		j.meter.say("Going on from an earlier run: %s are indexed already.", of)
+	case len(f.unsent) > 0:
+		j.meter.say("%s are indexed already. The others are new, changed or gone.", of)
+	default:
+		return // nothing may be left to show
+	}
+	j.meter.show(j.done, j.total)
 }
 
 // watch starts the continuous job and shows the progress until it has ended.
@@ -174,8 +197,9 @@ func (j *journey) watch(ctx context.Context) error {
 	}
 }
 
-// progress shows how far the tasks are.
-func (j *journey) progress(ctx context.Context) (workerpool.Stats, error) {
+// progress shows how many files have no task any more, while unsent files have yet
+// to be given one.
+func (j *journey) progress(ctx context.Context, unsent int) (workerpool.Stats, error) {
 	s, err := j.p.readers.Stats(ctx, j.host)
 	if err != nil {
 		return s, err
@@ -183,15 +207,16 @@ func (j *journey) progress(ctx context.Context) (workerpool.Stats, error) {
 	if ended := s.Done + s.Dead; ended != j.ended || j.endedAt.IsZero() {
 		j.ended, j.endedAt = ended, time.Now()
 	}
-	j.base = min(j.base, j.ended) // less by the dead letters that are tried again
-	j.meter.show(j.ended-j.base, s.Submitted-s.Cancelled-j.base)
+	left := s.Pending + s.Running + uint64(unsent) // too many if some have a task of an earlier run
+	j.done = max(j.done, j.total-min(j.total, left))
+	j.meter.show(j.done, j.total)
 	return s, nil
 }
 
 // look shows how far it all is, and reports whether it is over: all is done, and
 // the continuous job has seen it and ended.
 func (j *journey) look(ctx context.Context) (over bool, err error) {
-	s, err := j.progress(ctx)
+	s, err := j.progress(ctx, 0)
 	if err != nil {
 		return false, err
 	}

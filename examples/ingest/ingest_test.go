@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,12 +41,12 @@ type outcome struct {
 func outcomeOf(t *testing.T, code int, stdout, stderr string) outcome {
 	t.Helper()
 	o := outcome{code: code, stdout: stdout, stderr: stderr}
-	all := strings.Split(strings.TrimSpace(stdout), "\n")
 	if code == 0 {
-		if err := json.Unmarshal([]byte(all[len(all)-1]), &o.report); err != nil {
-			t.Fatalf("the last line is not JSON: %v\n%s", err, stdout)
+		if err := json.Unmarshal([]byte(stdout), &o.report); err != nil || strings.Count(stdout, "\n") != 1 {
+			t.Fatalf("with -json, stdout is not one line of JSON: %v\n%s", err, stdout)
 		}
 	}
+	wantNarrow(t, stderr)
 	return o
 }
 
@@ -93,6 +94,22 @@ func TestRunsToTheEndAndFollowsChanges(t *testing.T) {
 	wantSums(t, changed, want)
 	if changed.Executions != 63 || changed.Packages != 6 || changed.Imported != 2 {
 		t.Errorf("after changes the report is %+v", changed.report)
+	}
+
+	if !strings.Contains(changed.stderr, "58 of 61 files are indexed already") {
+		t.Errorf("after changes it says\n%s", changed.stderr)
+	}
+
+	// The file that is gone is counted no more.
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(src, "p9/new.go"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	touched := ingestOnce(t, "-src", src, "-data", data)
+	wantSums(t, touched, want)
+	if touched.Executions != 64 || !strings.Contains(touched.stderr, "59 of 60 files are indexed already") ||
+		!strings.Contains(touched.stderr, "Indexed 60 of 60 files.") {
+		t.Errorf("after a touch %d executions\n%s", touched.Executions, touched.stderr)
 	}
 
 	fresh := ingestOnce(t, "-src", src, "-data", data, "-fresh")
@@ -176,17 +193,131 @@ func TestBadInput(t *testing.T) {
 	for _, c := range []struct{ src, data, want string }{
 		{filepath.Join(src, "absent"), good, "does not exist: name a directory with -src"},
 		{filepath.Join(dir, "file"), good, "is a file: name a directory with -src"},
-		{src, filepath.Join(dir, "file"), "name a directory"},
+		{src, filepath.Join(dir, "file"), "name another directory with -data"},
 		{src, filepath.Join(dir, "other"), "name an empty directory"},
 		{src, filepath.Join(dir, "newer"), "has format version 999"},
 		{src, filepath.Join(dir, "held"), "stop it, or use another directory"},
 		{dir, good, "begin anew with -fresh"},
 	} {
 		o := ingestOnce(t, "-src", c.src, "-data", c.data)
-		line := o.stderr[strings.Index(o.stderr, "ingest: "):]
-		if o.code != exitError || o.stdout != "" || !strings.Contains(line, c.want) || strings.Count(line, "\n") != 1 {
+		line := sentences(o.stderr[strings.Index(o.stderr, "ingest: "):])
+		if o.code != exitError || o.stdout != "" || len(line) != 1 || !strings.Contains(line[0], c.want) {
 			t.Errorf("-src %s -data %s: exit code %d, %q", c.src, c.data, o.code, o.stderr)
 		}
 	}
 	wantSums(t, ingestOnce(t, "-src", src, "-data", good), want)
+}
+
+// scale notes what a run shows of its progress, and calls beyond once more than some
+// files are indexed.
+type scale struct {
+	lines
+	shown  [][2]uint64
+	some   uint64
+	beyond func()
+}
+
+func (s *scale) show(done, total uint64) {
+	s.shown = append(s.shown, [2]uint64{done, total})
+	if done > s.some {
+		s.beyond()
+	}
+}
+
+// A run that is cut off is gone on with from what is kept: the progress begins
+// there, never goes back, and ends at the end.
+func TestProgressBeginsWithWhatIsKept(t *testing.T) {
+	src, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
+	want := tree(t, src, 60)
+	from, err := openSource(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uncut := make(chan struct{})
+	life := func(ctx context.Context, s *scale) (report, string) {
+		var said strings.Builder
+		s.w = &said
+		p := newProgram(from, 1, func(err error) { t.Error(err) })
+		reads := 0
+		p.measure = func(path string) (*measure, stamp, error) {
+			if reads++; reads > 20 { // the first life is cut off here
+				select {
+				case <-ctx.Done():
+					return nil, stamp{}, ctx.Err()
+				case <-uncut:
+				}
+			}
+			return measureFile(path)
+		}
+		host, err := object.Open(object.Options{Dir: data, Logger: slog.New(slog.DiscardHandler)}, p.definitions()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := &journey{p: p, host: host, meter: s}
+		r, err := j.run(ctx)
+		if err = errors.Join(err, host.Shutdown(context.Background())); err != nil && ctx.Err() == nil {
+			t.Fatal(err)
+		}
+		return r, said.String()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	first := &scale{some: 9, beyond: cancel}
+	life(ctx, first)
+	reached := first.shown[len(first.shown)-1]
+	if first.shown[0] != [2]uint64{0, 60} || reached[0] <= 9 || reached[0] == 60 {
+		t.Fatalf("the first life shows %v", first.shown)
+	}
+	close(uncut)
+	second := &scale{beyond: func() {}}
+	r, said := life(context.Background(), second)
+	kept, last := second.shown[0], second.shown[len(second.shown)-1]
+	if kept[0] < reached[0] || kept[0] == 60 || kept[1] != 60 || last != [2]uint64{60, 60} || r.sums != want {
+		t.Errorf("after %v the second life shows %v", reached, second.shown)
+	}
+	if !slices.IsSortedFunc(second.shown, func(a, b [2]uint64) int { return int(a[0]) - int(b[0]) }) {
+		t.Errorf("the progress goes back: %v", second.shown)
+	}
+	if wanted := fmt.Sprintf("Going on from an earlier run: %d of 60 files are indexed already.", kept[0]); !strings.Contains(strings.Join(sentences(said), ""), wanted) {
+		t.Errorf("it says %q, want %q", said, wanted)
+	}
+}
+
+// Without -json the tables and totals are on stdout, with separators, and the rest
+// on stderr.
+func TestTables(t *testing.T) {
+	src := t.TempDir()
+	write(t, src, "p/a.go", "package p\n"+strings.Repeat("// more\n", 2000))
+	write(t, src, strings.Repeat("long", 40)+"/a.go", "package p\n")
+	var stdout, stderr strings.Builder
+	if code := run([]string{"-src", src, "-data", filepath.Join(t.TempDir(), "store")}, &stdout, &stderr); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr.String())
+	}
+	wantNarrow(t, stdout.String()+stderr.String())
+	for _, want := range []string{"16,010  p\n", "longlong…\n", "Totals: 2 files, 2,002 lines, 16,020 bytes in 2 packages"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("stdout has no %q:\n%s", want, stdout.String())
+		}
+	}
+	if !strings.Contains(stderr.String(), "Source: ") {
+		t.Errorf("stderr is\n%s", stderr.String())
+	}
+}
+
+// full is a standard output that takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// A result that cannot be printed is an error, and the store is finished.
+func TestResultThatCannotBePrinted(t *testing.T) {
+	src, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
+	want := tree(t, src, 3)
+	var stderr strings.Builder
+	code := run([]string{"-src", src, "-data", data}, full{}, &stderr)
+	const told = "cannot print the result: no space left on device: all is indexed, and the same command prints it"
+	if all := strings.Join(sentences(stderr.String()), ""); code != exitError || !strings.Contains(all, told) {
+		t.Errorf("exit code %d, %s", code, stderr.String())
+	}
+	wantSums(t, ingestOnce(t, "-src", src, "-data", data), want)
 }

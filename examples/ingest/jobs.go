@@ -17,25 +17,24 @@ import (
 const (
 	// readAttempts is how often a file is read that cannot be.
 	readAttempts = 3
-	// crashesMax is how many kills in its middle an execution survives. What was
-	// given up for them is taken up again by the next run.
+	// crashesMax is how many kills in its middle an execution survives. The
+	// next run takes up again the executions that were given up for them.
 	crashesMax = 100
 	// remembered is how long ids and keys are known: longer than a run may lie
 	// unfinished.
 	remembered = 10 * 365 * 24 * time.Hour
 )
 
-// task is to read a file and to tell its package what became of it.
+// task is to read a file and to tell its package of the change.
 type task struct {
 	Path string `json:"path"` // escaped
 }
 
-// program is the definitions that a host is opened with, and what they need
-// beside the store.
+// program is the definitions that a host is opened with, and their surroundings.
 type program struct {
 	source  source
 	measure func(path string) (*measure, stamp, error)
-	fail    func(error) // ends the whole program: what went wrong will not pass by itself
+	fail    func(error) // ends the whole program: the error does not pass by itself
 
 	readers *workerpool.Pool[task, struct{}]
 	gather  *debounce.Job[change, struct{}]
@@ -85,7 +84,7 @@ func (e *unreadable) Error() string { return e.err.Error() }
 func (e *unreadable) Unwrap() error { return e.err }
 
 // index is the work of a task. It may be repeated at any point: the file's object
-// has one change for what was read, and the change's id is added once.
+// has one change for each reading, and the change's id is added once.
 func (p *program) index(ctx context.Context, t *workerpool.Task[task]) (struct{}, error) {
 	path := t.In.Path
 	m, s, err := p.measure(p.source.file(path))
@@ -129,7 +128,7 @@ func unlessMoved(err error) error {
 }
 
 // watchFor ends the program for an error that no retry helps against, and leaves
-// what is under way to the next run. It returns other errors as they are.
+// the work that is under way to the next run. It returns other errors as they are.
 func (p *program) watchFor(ctx context.Context, err error) error {
 	if !errors.Is(err, object.ErrNoSpace) {
 		return err
@@ -140,10 +139,10 @@ func (p *program) watchFor(ctx context.Context, err error) error {
 }
 
 // snapshot is the work of the continuous job: it notes how far everything is, and
-// ends the job when nothing is left. What is gathered is flushed at once when no
+// ends the job when nothing is left. Gathered changes are flushed at once when no
 // task is left that could add to it.
 func (p *program) snapshot(ctx context.Context, run *continuous.Run[int]) error {
-	b, err := bookOf.Call(ctx, run, theLedger, struct{}{}) // before the rest: what is enqueued after it is not missed
+	b, err := bookOf.Call(ctx, run, theLedger, struct{}{}) // before the rest, so that no task that is enqueued later is missed
 	if err != nil {
 		return err
 	}

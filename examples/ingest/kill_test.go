@@ -112,7 +112,7 @@ func TestInterrupted(t *testing.T) {
 	src, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
 	want := tree(t, src, 40)
 	o := child(t, "interrupt 60", "-src", src, "-data", data, "-workers", "2")
-	if o.code != exitInterrupted || o.stdout != "" || !strings.Contains(o.stderr, "The same command goes on from here") {
+	if o.code != exitInterrupted || o.stdout != "" || !strings.Contains(o.stderr, "To go on from here, run the same command.") {
 		t.Fatalf("exit code %d, %s%s", o.code, o.stdout, o.stderr)
 	}
 	wantSums(t, child(t, "", "-src", src, "-data", data), want)

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// book is what is known of a store as a whole.
+// book is the knowledge of a store as a whole.
 type book struct {
 	Source   string    `json:"source"`            // the directory that is indexed
 	Packages []string  `json:"packages"`          // all that ever had a file, sorted
@@ -25,7 +25,7 @@ type snapshot struct {
 	At      time.Time `json:"at"`
 	Opening uint64    `json:"opening"` // of the store
 	Left    uint64    `json:"left"`    // tasks that are not done or dead
-	Sums    sums      `json:"sums"`    // what has reached the totals
+	Sums    sums      `json:"sums"`    // of the totals so far
 	Done    bool      `json:"done"`    // nothing is left anywhere
 }
 
@@ -49,7 +49,7 @@ var (
 )
 
 // errOtherSource refuses to index a second directory into a store.
-var errOtherSource = errors.New("another directory is indexed in it")
+var errOtherSource = errors.New("the store is of another source")
 
 func newLedger(ctx context.Context, st *object.State) (*ledger, error) {
 	l := &ledger{st: st}
@@ -70,7 +70,7 @@ func (l *ledger) begin(ctx context.Context, source string) (book, error) {
 	return l.book, fmt.Errorf("%w: %s", errOtherSource, l.book.Source)
 }
 
-// walk is what a walk of the source came to.
+// walk is the result of a walk of the source.
 type walk struct {
 	Packages []string // all that ever had a file, sorted
 	Work     bool     // something is to be done
@@ -131,7 +131,7 @@ func (l *ledger) put(ctx context.Context, b book) error {
 type openBook struct {
 	book
 	// Current says that the source was walked to its end in this opening, so that
-	// what is enqueued is all that is to be done.
+	// no task has yet to be enqueued.
 	Current bool
 }
 

@@ -12,7 +12,7 @@ import (
 	"strconv"
 )
 
-// measure is what one file adds to the totals of its package.
+// measure is the numbers that one file adds to the totals of its package.
 type measure struct {
 	Bytes    int64    `json:"bytes"`
 	Lines    int64    `json:"lines"`              // newline bytes, as wc -l counts
@@ -51,8 +51,8 @@ func measureText(text []byte) measure {
 	return m
 }
 
-// What a file may import and still be taken for Go. The bounds keep an event and
-// a key of the store small, whatever the file holds.
+// A file that imports more is not taken for Go. The bounds keep an event and a key of
+// the store small, because a file may hold anything.
 const (
 	importsMax     = 2000
 	importMaxBytes = 500

@@ -12,9 +12,9 @@ import (
 
 // meter shows the progress: a bar on a terminal, plain lines elsewhere.
 type meter interface {
-	// show tells that done of total tasks have ended.
+	// show tells that done of total files are indexed.
 	show(done, total uint64)
-	// say prints a line.
+	// say prints a sentence.
 	say(format string, args ...any)
 	// end ends the showing.
 	end()
@@ -39,7 +39,7 @@ func (p *place) how() string {
 	if p.total == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" at %d of %d files", p.done, p.total)
+	return fmt.Sprintf(" at %s of %s", grouped(p.done), plural(p.total, "file"))
 }
 
 // bar is a progress bar.
@@ -48,25 +48,37 @@ type bar struct {
 	bar *progressbar.ProgressBar
 }
 
+const (
+	barWidth = 40
+	// besideBar is how many columns the percentage, the frame and the blanks of the
+	// bar take.
+	besideBar = 12
+)
+
 func (b *bar) show(done, total uint64) {
-	b.done, b.total = done, total
-	if total == 0 {
+	if total == 0 || b.bar != nil && done == b.done && total == b.total {
 		return
 	}
+	b.done, b.total = done, total
+	width := widthOf(b.w)
+	all := grouped(total)
+	text := fmt.Sprintf("Indexed %*s of %s", len(all), grouped(done), plural(total, "file"))
+	if len(text)+besideBar > width {
+		text = fmt.Sprintf("%*s/%s", len(all), grouped(done), all)
+	}
 	if b.bar == nil {
-		b.bar = progressbar.NewOptions64(int64(total),
-			progressbar.OptionSetWriter(b.w), progressbar.OptionSetDescription("Indexing"),
-			progressbar.OptionShowCount(), progressbar.OptionSetWidth(40), progressbar.OptionSetPredictTime(false))
+		b.bar = progressbar.NewOptions64(int64(total), progressbar.OptionSetWriter(b.w),
+			progressbar.OptionSetDescription(text), progressbar.OptionSetPredictTime(false),
+			progressbar.OptionSetWidth(min(barWidth, max(0, width-len(text)-besideBar))))
+	} else {
+		b.bar.Describe(text)
 	}
-	if b.bar.GetMax64() != int64(total) {
-		b.bar.ChangeMax64(int64(total))
-	}
-	_ = b.bar.Set64(int64(min(done, total))) // a terminal that does not take it shows nothing
+	_ = b.bar.Set64(int64(done)) // a terminal that does not take it shows nothing
 }
 
 func (b *bar) say(format string, args ...any) {
 	b.end()
-	fmt.Fprintf(b.w, format+"\n", args...)
+	say(b.w, format, args...)
 }
 
 func (b *bar) end() {
@@ -76,21 +88,31 @@ func (b *bar) end() {
 	}
 }
 
-// lines prints a line each second in which something happened.
+// lines prints a line when it begins, each second in which something happened, and at
+// the end.
 type lines struct {
 	place
+	told uint64
 	last time.Time
 }
 
 func (l *lines) show(done, total uint64) {
 	moved := done != l.done || total != l.total
 	l.done, l.total = done, total
-	if now := time.Now(); moved && total > 0 && now.Sub(l.last) >= time.Second {
-		l.last = now
-		fmt.Fprintf(l.w, "Indexed %d of %d files.\n", done, total)
+	if moved && total > 0 && time.Since(l.last) >= time.Second {
+		l.tell()
 	}
 }
 
-func (l *lines) say(format string, args ...any) { fmt.Fprintf(l.w, format+"\n", args...) }
+func (l *lines) tell() {
+	l.told, l.last = l.done, time.Now()
+	l.say("Indexed %s of %s.", grouped(l.done), plural(l.total, "file"))
+}
 
-func (l *lines) end() {}
+func (l *lines) say(format string, args ...any) { say(l.w, format, args...) }
+
+func (l *lines) end() {
+	if l.done != l.told {
+		l.tell()
+	}
+}

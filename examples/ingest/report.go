@@ -8,13 +8,12 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 )
 
-// report is what a run tells at its end. Its JSON is what -json prints.
+// report is the result of a run. Its JSON is what -json prints.
 type report struct {
 	Source string `json:"source"`
 	Store  string `json:"store"`
@@ -118,58 +117,84 @@ func (r *report) add(all []packageTotals) {
 	})
 }
 
-// print writes the tables, and with asJSON the report as the last line.
-func (r *report) print(w io.Writer, asJSON bool) error {
-	var out strings.Builder
-	r.tables(&out)
-	r.story(&out)
+// print writes the tables to stdout; with asJSON they go to stderr, and stdout has
+// the report as one line.
+func (r *report) print(stdout, stderr io.Writer, asJSON bool) error {
+	to := stdout
 	if asJSON {
-		line, err := json.Marshal(r)
-		if err != nil {
-			return err
-		}
-		out.Write(append(line, '\n'))
+		to = stderr
 	}
-	_, err := io.WriteString(w, out.String())
-	return err
+	var out strings.Builder
+	r.tables(&out, widthOf(to))
+	for _, sentence := range r.story() {
+		out.WriteString(wrap(sentence, widthOf(to)) + "\n")
+	}
+	if _, err := io.WriteString(to, out.String()); err != nil || !asJSON {
+		return err
+	}
+	return json.NewEncoder(stdout).Encode(r)
 }
 
-func (r *report) tables(w io.Writer) {
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
+// tables writes the tables, whose lines have at most width columns.
+func (r *report) tables(w io.Writer, width int) {
+	var out strings.Builder
+	t := tabwriter.NewWriter(&out, 0, 0, 3, ' ', tabwriter.AlignRight)
+	row := func(s sums, name string) {
+		fmt.Fprintf(t, "%s\t%s\t%s\t  %s\n", grouped(s.Files), grouped(s.Lines), grouped(s.Bytes), name)
+	}
 	fmt.Fprint(t, "files\tlines\tbytes\t  largest packages\n")
 	for _, p := range r.largest[:min(rowsMax, len(r.largest))] {
-		fmt.Fprintf(t, "%d\t%d\t%d\t  %s\n", p.Sums.Files, p.Sums.Lines, p.Sums.Bytes, printable(p.Name))
+		row(p.Sums, printable(p.Name))
 	}
-	fmt.Fprintf(t, "%d\t%d\t%d\t  all %d\n", r.Files, r.Lines, r.Bytes, r.Packages)
+	row(r.sums, "all "+grouped(r.Packages))
 	t.Flush()
-	fmt.Fprint(t, "\nimported by\t  most imported packages\n")
+	if len(r.imports) > 0 {
+		fmt.Fprint(t, "\nimported by\t  most imported packages\n")
+	}
 	for _, i := range r.imports[:min(rowsMax, len(r.imports))] {
-		fmt.Fprintf(t, "%d files\t  %s\n", i.files, printable(i.path))
+		fmt.Fprintf(t, "%s\t  %s\n", plural(i.files, "file"), printable(i.path))
 	}
 	t.Flush()
+	for line := range strings.Lines(out.String()) {
+		fmt.Fprintln(w, cut(strings.TrimRight(line, "\n"), width))
+	}
+	fmt.Fprintln(w)
 }
 
-// story tells what else happened.
-func (r *report) story(w io.Writer) {
-	fmt.Fprintf(w, "\nTotals: %d files, %d bytes, %d lines in %d packages, which import %d; %d files do not parse and are counted all the same.\n",
-		r.Files, r.Bytes, r.Lines, r.Packages, r.Imported, r.Unparsed)
-	fmt.Fprintf(w, "Executions: %d; cut off and done again: %d; openings of the store: %d.\n", r.Executions, r.Recovered, r.Openings)
-	for _, class := range slices.Sorted(maps.Keys(r.restored)) {
-		fmt.Fprintf(w, "  recovered in this run: %d of %s\n", r.restored[class], class)
+// story is the totals and the rest that happened, in sentences.
+func (r *report) story() (lines []string) {
+	tell := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	tell("Totals: %s, %s, %s in %s, which import %s.", plural(r.Files, "file"), plural(r.Lines, "line"),
+		plural(r.Bytes, "byte"), plural(r.Packages, "package"), grouped(r.Imported))
+	if r.Unparsed > 0 {
+		tell("Not parsed as Go, and counted all the same: %s.", plural(r.Unparsed, "file"))
 	}
-	if n := len(r.history); n > 0 {
-		fmt.Fprintf(w, "History: %d snapshots; files in the totals: %s\n", r.Snapshots, r.growth())
+	tell("Store: opened %s; %s executed; cut off and done again: %s.",
+		plural(r.Openings, "time"), plural(r.Executions, "task"), grouped(r.Recovered))
+	var restored []string
+	for _, class := range slices.Sorted(maps.Keys(r.restored)) {
+		restored = append(restored, fmt.Sprintf("%s of %s", grouped(r.restored[class]), class))
+	}
+	if len(restored) > 0 {
+		tell("Recovered in this run, by job: %s.", strings.Join(restored, ", "))
+	}
+	if len(r.history) > 0 {
+		tell("Snapshots: %s. Files in the totals at the last ones: %s.", grouped(r.Snapshots), r.growth())
 	}
 	for _, dir := range r.Unread {
-		fmt.Fprintf(w, "Directory that cannot be read: %s\n", printable(dir))
+		tell("Directory that cannot be read: %s", printable(dir))
 	}
 	if r.Dead > 0 {
-		fmt.Fprintf(w, "Files that stay unreadable (dead letters): %d\n", r.Dead)
+		tell("Files that stay unreadable (dead letters): %s.", grouped(r.Dead))
 	}
 	for _, d := range r.letters[:min(deadMax, len(r.letters))] {
-		fmt.Fprintf(w, "  %s: %s\n", printable(d.path), printable(d.why))
+		tell("- %s: %s", printable(d.path), printable(d.why))
 	}
-	fmt.Fprintf(w, "Took %s.\n", r.took.Round(time.Millisecond))
+	if r.Dead > deadMax {
+		tell("- and %s more", grouped(r.Dead-deadMax))
+	}
+	tell("Took %s.", r.took.Round(time.Millisecond))
+	return lines
 }
 
 // growth is the last snapshots in short.
@@ -177,15 +202,7 @@ func (r *report) growth() string {
 	const most = 10
 	var parts []string
 	for _, s := range r.history[max(0, len(r.history)-most):] {
-		parts = append(parts, strconv.FormatInt(s.Sums.Files, 10))
+		parts = append(parts, grouped(s.Sums.Files))
 	}
-	return strings.Join(parts, ", ")
-}
-
-// printable is text as a terminal may be given it.
-func printable(s string) string {
-	if q := strconv.Quote(s); q != `"`+s+`"` {
-		return q
-	}
-	return s
+	return strings.Join(parts, "; ")
 }

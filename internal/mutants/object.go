@@ -158,8 +158,8 @@ var remembered sync.Map // of memory
 	{
 		Name: "filter-misses-a-new-mark", Promise: "D2", File: "object/recall.go",
 		Edits: []edit{{
-			Old: `	if k := t.act.recall; t.holds() && k != nil && k.filter != nil {`,
-			New: `	if k := t.act.recall; t.holds() && k != nil && k.filter != nil && !mutant("filter-misses-a-new-mark") {`,
+			Old: `	if k := t.recalls(); t.holds() && k.filter != nil {`,
+			New: `	if k := t.recalls(); t.holds() && k.filter != nil && !mutant("filter-misses-a-new-mark") {`,
 		}},
 		Package: "jobs/debounce", Test: "TestCrashRepeatedAdd/map",
 	},

@@ -73,9 +73,9 @@ var poolMutants = []mutant{
 	{
 		Name: "scrub-passes-over-pools", Promise: "R6", File: "recovery/pool.go",
 		Edits: []edit{{
-			Old: `	if err != nil || !ok || !f.pool.decode(raw) {
+			Old: `	if err != nil || !f.pool.decode(raw) {
 `,
-			New: `	if err != nil || !ok || mutant("scrub-passes-over-pools") || !f.pool.decode(raw) {
+			New: `	if err != nil || mutant("scrub-passes-over-pools") || !f.pool.decode(raw) {
 `,
 		}},
 		Package: "jobs/workerpool", Test: "TestScrubArmsAPartition",

@@ -82,9 +82,9 @@ var storeMutants = []mutant{
 	{
 		Name: "nil-definition-is-passed-over", Promise: "J1", File: "object/host.go",
 		Edits: []edit{{
-			Old: `		case c == nil || c.construct == nil && c.err == nil:`,
+			Old: `		case c == nil || c.construct == nil:`,
 			New: `		case c == nil && mutant("nil-definition-is-passed-over"):
-		case c == nil || c.construct == nil && c.err == nil:`,
+		case c == nil || c.construct == nil:`,
 		}},
 		Package: "object", Test: "TestNilDefinitionIsAnError",
 	},

@@ -87,26 +87,3 @@ func TestEachIsBounded(t *testing.T) {
 		s.Always("all have ended", running == 0, running)
 	})
 }
-
-func ExampleJob_StartAll() {
-	h, done := open(Reports)
-	defer done()
-	for _, r := range Reports.StartAll(context.Background(), h, []continuous.Start[report]{{ID: "north"}, {ID: "south"}}) {
-		fmt.Println(r.Started.Created, r.Err)
-	}
-	// Output:
-	// true <nil>
-	// true <nil>
-}
-
-func ExampleJob_Rearm() {
-	h, done := open(Reports)
-	defer done()
-	ctx := context.Background()
-	if _, err := Reports.Start(ctx, h, "north", report{}); err != nil {
-		fmt.Println(err)
-	}
-	r, err := Reports.Rearm(ctx, h, jobs.RearmOptions{})
-	fmt.Println(r.Jobs, r.Moved, err)
-	// Output: 1 0 <nil>
-}

@@ -80,6 +80,8 @@ func (c *Config[S]) Validate() error {
 		return jobs.Invalidf("continuous "+c.Name, "Run is nil")
 	case !c.Missed.Valid():
 		return jobs.Invalidf("continuous "+c.Name, "Missed is %d", c.Missed)
+	case c.Concurrency < 0:
+		return jobs.Invalidf("continuous "+c.Name, "Concurrency must not be negative: %d", c.Concurrency)
 	case !c.Exhausted.Valid():
 		return jobs.Invalidf("continuous "+c.Name, "Exhausted is %d", c.Exhausted)
 	}
@@ -112,6 +114,8 @@ func (c *Config[S]) works() object.WorkLimit {
 // class returns the settings of the class.
 func (c *Config[S]) class() object.ClassOptions {
 	o := jobs.ClassOptions(c.Class)
-	o.Works = c.works()
+	if w := c.works(); w.Validate() == nil { // else Validate has told
+		o.Works = w
+	}
 	return o
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -97,6 +98,33 @@ func TestRearmOfColdJobs(t *testing.T) {
 			s.Always("run by the new schedule", st.Meta.RunCount == 2, i, st.Meta)
 		}
 	})
+}
+
+// Proves C5: Rearm goes on beside jobs that cannot be woken, counts all of them, and
+// joins the first ten of their errors.
+func TestRearmOfUnreadableJobs(t *testing.T) {
+	for n, joined := range map[int]int{1: 1, 10: 10, 11: 10} {
+		harness.Run(t, func(s *harness.Sim) {
+			j := scheduled(s, 24*time.Hour)
+			s.Host(j)
+			for i := range n + 1 {
+				start(s, j, fmt.Sprintf("%02d", i))
+			}
+			s.Advance(time.Minute)
+			s.Restart(harness.WithCode(raws))
+			for i := range n {
+				s.Must(writeRaw.Call(s.Context(), s, fmt.Sprintf("%02d", i), rawRow{Key: jobs.MetaKey, Value: []byte("{")}))
+			}
+			j = scheduled(s, time.Hour)
+			s.Restart(harness.WithCode(j))
+			s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error {
+				got, err := j.Rearm(ctx, h, jobs.RearmOptions{})
+				s.Always("the other is moved", got.Jobs == n+1 && got.Moved == 1 && got.Failed == n, got)
+				s.Always("the first errors are told", len(strings.Split(fmt.Sprint(got.Err), "\n")) == joined, got.Err)
+				return err
+			}))
+		})
+	}
 }
 
 // Proves C5: Rearm ends with its context, and says so.

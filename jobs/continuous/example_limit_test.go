@@ -3,6 +3,8 @@ package continuous_test
 import (
 	"context"
 	"fmt"
+	"log"
+	"os"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -11,19 +13,37 @@ import (
 )
 
 // Feeds asks a service that bears four requests at a time and fifty a second.
-var Feeds = continuous.New(continuous.Config[report]{
+var Feeds = continuous.New(continuous.Config[struct{}]{
 	Name:        "feed",
 	Schedule:    jobs.Rate(time.Hour),
 	Concurrency: 4,
 	StartRate:   object.StartRate{Starts: 50, Per: time.Second, Burst: 4},
-	Run:         func(context.Context, *continuous.Run[report]) error { return nil },
+	Run:         func(context.Context, *continuous.Run[struct{}]) error { return nil },
 })
 
 func ExampleConfig_concurrency() {
-	h, done := open(Feeds)
-	defer done()
-	started, err := Feeds.Start(context.Background(), h, "news", report{})
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "feeds") // a program names a directory that stays
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	host, err := object.Open(object.Options{Dir: dir}, Feeds)
+	if err != nil {
+		log.Fatal(err)
+	}
+	started, err := Feeds.Start(ctx, host, "news", struct{}{})
 	fmt.Println(started.Created, err)
-	after(h, Feeds, "news", jobs.EventSuccess, 1)
+	for e, err := range host.Watch(ctx, Feeds.ID("news"), 0) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if e.Kind == jobs.EventSuccess {
+			break
+		}
+	}
+	if err := host.Shutdown(ctx); err != nil {
+		log.Fatal(err)
+	}
 	// Output: true <nil>
 }

@@ -3,21 +3,24 @@ package continuous_test
 import (
 	"context"
 	"fmt"
+	"log"
+	"os"
 
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
+	"github.com/holdfast-dev/holdfast/object"
 )
 
-// folder is a folder that is read, with the folders in it.
-type folder struct{ Folders []string }
+// Folder is a folder that is read, with the names of the folders in it.
+type Folder struct{ Folders []string }
 
-// Folders reads a folder, and starts a job of the same definition for each folder in it.
+// Folders reads a folder, and starts a job of its own definition for each folder in it.
 // The name Folders inside of Run would be an initialization cycle.
-var Folders = continuous.New(continuous.Config[folder]{
+var Folders = continuous.New(continuous.Config[Folder]{
 	Name: "folder",
-	Run: func(ctx context.Context, run *continuous.Run[folder]) error {
+	Run: func(ctx context.Context, run *continuous.Run[Folder]) error {
 		for _, name := range run.State.Folders {
-			if _, err := run.Job().Start(ctx, run, run.ID+"/"+name, folder{}); err != nil {
+			if _, err := run.Job().Start(ctx, run, run.ID+"/"+name, Folder{}); err != nil {
 				return err
 			}
 		}
@@ -25,19 +28,32 @@ var Folders = continuous.New(continuous.Config[folder]{
 	},
 })
 
+// A run starts further jobs of its own definition.
 func ExampleRun_Job() {
-	h, done := open(Folders)
-	defer done()
 	ctx := context.Background()
-	_, err := Folders.Start(ctx, h, "src", folder{Folders: []string{"cmd", "net"}})
-	fmt.Println(err)
-	for e, err := range h.Watch(ctx, Folders.ID("src/net"), 0) {
-		if err != nil || e.Kind == jobs.EventSuccess {
-			fmt.Println(e.Kind, err)
-			return
+	dir, err := os.MkdirTemp("", "folders")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	host, err := object.Open(object.Options{Dir: dir}, Folders)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := Folders.Start(ctx, host, "src", Folder{Folders: []string{"cmd", "net"}}); err != nil {
+		log.Fatal(err)
+	}
+	for e, err := range host.Watch(ctx, Folders.ID("src/net"), 0) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if e.Kind == jobs.EventSuccess {
+			fmt.Println("src/net is read")
+			break
 		}
 	}
-	// Output:
-	// <nil>
-	// success <nil>
+	if err := host.Shutdown(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output: src/net is read
 }

@@ -63,20 +63,6 @@ func after(h *object.Host, j *continuous.Job[report], id, kind string, n int) {
 	}
 }
 
-func ExampleNew() {
-	h, done := open(Reports)
-	defer done()
-	ctx := context.Background()
-
-	started, err := Reports.Start(ctx, h, "north", report{})
-	fmt.Println(started.Created, err)
-	started, err = Reports.Start(ctx, h, "north", report{})
-	fmt.Println(started.Created, err)
-	// Output:
-	// true <nil>
-	// false <nil>
-}
-
 func ExampleJob_Start() {
 	h, done := open(Reports)
 	defer done()
@@ -190,7 +176,10 @@ func ExampleJob_Stop() {
 	}
 	after(h, Reports, "north", jobs.EventSuccess, 1)
 	fmt.Println(Reports.Stop(ctx, h, "north", "moved south"))
-	st, _ := Reports.Status(ctx, h, "north")
+	st, err := Reports.Status(ctx, h, "north")
+	if err != nil {
+		log.Fatal(err)
+	}
 	state, err := Reports.State(ctx, h, "north")
 	fmt.Println(st.Meta.Status, st.Meta.StopReason, state.Lines, err)
 	// Output:
@@ -240,4 +229,27 @@ func ExampleRun_NextAt() {
 	st, err := pollNow.Status(ctx, h, "feed")
 	fmt.Println(st.Meta.RunCount, st.Due.Sub(st.Meta.LastSuccessfulAt), err)
 	// Output: 3 24h0m0s <nil>
+}
+
+func ExampleJob_StartAll() {
+	h, done := open(Reports)
+	defer done()
+	for _, r := range Reports.StartAll(context.Background(), h, []continuous.Start[report]{{ID: "north"}, {ID: "south"}}) {
+		fmt.Println(r.Started.Created, r.Err)
+	}
+	// Output:
+	// true <nil>
+	// true <nil>
+}
+
+func ExampleJob_Rearm() {
+	h, done := open(Reports)
+	defer done()
+	ctx := context.Background()
+	if _, err := Reports.Start(ctx, h, "north", report{}); err != nil {
+		log.Fatal(err)
+	}
+	r, err := Reports.Rearm(ctx, h, jobs.RearmOptions{})
+	fmt.Println(r.Jobs, r.Moved, err)
+	// Output: 1 0 <nil>
 }

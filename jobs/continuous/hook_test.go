@@ -98,6 +98,34 @@ func contradiction(s *harness.Sim) (found string) {
 	return found
 }
 
+// Proves J9, J3: a job that is to be purged, and is resumed before its hook has ended,
+// stays.
+func TestResumeOfAJobToBePurged(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		fails := true
+		j := ticking(s, continuous.Config[tally]{
+			Schedule: jobs.Every(time.Hour), Exhausted: jobs.Purge,
+			Run: func(context.Context, *continuous.Run[tally]) error {
+				if fails {
+					return errors.New("boom")
+				}
+				return nil
+			},
+			OnExhausted: func(context.Context, *jobs.Exhaustion) error { s.Sleep(time.Minute); return nil },
+		})
+		s.Host(j)
+		start(s, j, "a")
+		s.Advance(time.Second)
+		st, _ := know(s, j, "a")
+		s.Always("it is to be purged", st.Meta.Status == jobs.Failed && st.Meta.Purging, st.Meta)
+		fails = false
+		s.OK(j.Resume(s.Context(), s, "a"))
+		s.Advance(2 * time.Hour)
+		st, _ = know(s, j, "a")
+		s.Always("it goes on", st.Meta.Status == jobs.Running && st.Meta.RunCount > 0 && !st.Meta.Purging && st.Meta.Hooks == 0, st.Meta)
+	})
+}
+
 // Proves J9: while 16 calls of OnExhausted are owed no further run begins, and with
 // 15 one does.
 func TestOwedCallsAreBounded(t *testing.T) {

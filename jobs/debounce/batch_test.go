@@ -49,18 +49,3 @@ func TestAddAllSurvivesCrashes(t *testing.T) {
 		}
 	}, harness.NoLostAck, harness.OneAlarm)
 }
-
-func ExampleJob_AddAll() {
-	hooks := later()
-	with(func(ctx context.Context, host *object.Host) {
-		for _, r := range hooks.AddAll(ctx, host, []debounce.Add[Change]{
-			{ID: "wiki", Event: Change{"a", 1}}, {ID: "wiki", Event: Change{"b", 2}}, {ID: "blog", Event: Change{"c", 3}},
-		}) {
-			fmt.Println(r.Ack.Events, r.Err)
-		}
-	}, hooks)
-	// Output:
-	// 1 <nil>
-	// 2 <nil>
-	// 1 <nil>
-}

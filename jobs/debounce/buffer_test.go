@@ -91,7 +91,7 @@ func TestBufferOfBefore(t *testing.T) {
 		closed:  generation{number: 2, count: 1, first: time.Unix(0, 1).UTC(), last: time.Unix(0, 1).UTC(), due: time.Unix(0, 3).UTC(), reason: ReasonQuiet},
 		flushed: 5,
 	}
-	for want, versions := range map[string]jobs.Versions{before: "", before + "\x03\x00\x01x" + "\x06\x00\x01w\x01\x01x": "\x00\x01x"} {
+	for want, versions := range map[string]jobs.Versions{before: "", before + "\x00" + "\x03\x00\x01x" + "\x06\x00\x01w\x01\x01x": "\x00\x01x"} {
 		b.open.versions, b.closed.versions = versions, ""
 		if versions != "" {
 			b.closed.versions = "\x00\x01w\x01\x01x"

@@ -183,6 +183,8 @@ func (c Config[E, S]) mistake() string {
 		return fmt.Sprintf("MaxWait must not be negative: %v", c.MaxWait)
 	case c.Dedup < 0:
 		return fmt.Sprintf("Dedup must not be negative: %v", c.Dedup)
+	case c.Concurrency < 0:
+		return fmt.Sprintf("Concurrency must not be negative: %d", c.Concurrency)
 	case c.MaxEvents < 0:
 		return fmt.Sprintf("MaxEvents must not be negative: %d", c.MaxEvents)
 	case c.MaxPending < 0:
@@ -214,6 +216,8 @@ func (c Config[E, S]) works() object.WorkLimit {
 // class returns the settings of the class.
 func (c Config[E, S]) class() object.ClassOptions {
 	o := jobs.ClassOptions(c.Class)
-	o.Works = c.works()
+	if w := c.works(); w.Validate() == nil { // else Validate has told
+		o.Works = w
+	}
 	return o
 }

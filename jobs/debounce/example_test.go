@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"time"
 
@@ -21,56 +22,34 @@ type Change struct {
 // Batch is what changes are folded into.
 type Batch struct{ Changes, Pages int }
 
-func fold2(b Batch, _ bool, c Change) (Batch, error) {
+func sum(b Batch, _ bool, c Change) (Batch, error) {
 	return Batch{b.Changes + 1, b.Pages + c.Pages}, nil
 }
 
-// with runs an example on a host in a new directory.
+// with runs an example on a host in a new directory. A program names one that stays.
 func with(example func(ctx context.Context, host *object.Host), defs ...object.Definition) {
 	dir, err := os.MkdirTemp("", "debounce")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
 	host, err := object.Open(object.Options{Dir: dir}, defs...)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	ctx := context.Background()
 	example(ctx, host)
 	if err := host.Shutdown(ctx); err != nil {
-		fmt.Println(err)
+		log.Fatal(err)
 	}
 }
 
 // later is a job whose flushes are a long way off.
 func later() *debounce.Job[Change, Batch] {
 	return debounce.New(debounce.Config[Change, Batch]{
-		Name: "later", Quiet: time.Hour, Reduce: fold2,
+		Name: "later", Quiet: time.Hour, Reduce: sum,
 		Flush: func(context.Context, *debounce.Flush[Change, Batch]) error { return nil },
 	})
-}
-
-func ExampleNew() {
-	done := make(chan struct{})
-	hooks := debounce.New(debounce.Config[Change, Batch]{
-		Name:   "hooks",
-		Quiet:  20 * time.Millisecond,
-		Reduce: fold2,
-		Flush: func(_ context.Context, f *debounce.Flush[Change, Batch]) error {
-			fmt.Printf("flush %d of %s: %d changes, %d pages, %s\n", f.Generation, f.ID, f.State.Changes, f.State.Pages, f.Reason)
-			close(done)
-			return nil
-		},
-	})
-	with(func(ctx context.Context, host *object.Host) {
-		hooks.Add(ctx, host, "contact-9", Change{ID: "e1", Pages: 3}, jobs.EventID("e1"))
-		hooks.Add(ctx, host, "contact-9", Change{ID: "e2", Pages: 4}, jobs.EventID("e2"))
-		<-done
-	}, hooks)
-	// Output: flush 1 of contact-9: 2 changes, 7 pages, quiet
 }
 
 func ExampleNew_mistake() {
@@ -111,7 +90,9 @@ func ExampleJob_FlushNow() {
 		},
 	})
 	with(func(ctx context.Context, host *object.Host) {
-		job.Add(ctx, host, "contact-9", Change{})
+		if _, err := job.Add(ctx, host, "contact-9", Change{}); err != nil {
+			log.Fatal(err)
+		}
 		last, err := job.FlushNow(ctx, host, "contact-9")
 		<-done
 		fmt.Println(last, err)
@@ -124,7 +105,9 @@ func ExampleJob_FlushNow() {
 func ExampleJob_Status() {
 	job := later()
 	with(func(ctx context.Context, host *object.Host) {
-		job.Add(ctx, host, "contact-9", Change{})
+		if _, err := job.Add(ctx, host, "contact-9", Change{}); err != nil {
+			log.Fatal(err)
+		}
 		st, err := job.Status(ctx, host, "contact-9")
 		fmt.Println(st.Meta.Status, st.Generation, st.Events, st.Reason, err)
 	}, job)
@@ -134,8 +117,12 @@ func ExampleJob_Status() {
 func ExampleJob_Pending() {
 	job := later()
 	with(func(ctx context.Context, host *object.Host) {
-		job.Add(ctx, host, "contact-9", Change{Pages: 2})
-		job.Add(ctx, host, "contact-9", Change{Pages: 5})
+		if _, err := job.Add(ctx, host, "contact-9", Change{Pages: 2}); err != nil {
+			log.Fatal(err)
+		}
+		if _, err := job.Add(ctx, host, "contact-9", Change{Pages: 5}); err != nil {
+			log.Fatal(err)
+		}
 		p, err := job.Pending(ctx, host, "contact-9")
 		fmt.Println(p.Count, p.State.Pages, err)
 	}, job)
@@ -145,7 +132,9 @@ func ExampleJob_Pending() {
 func ExampleJob_Pause() {
 	job := later()
 	with(func(ctx context.Context, host *object.Host) {
-		job.Add(ctx, host, "contact-9", Change{})
+		if _, err := job.Add(ctx, host, "contact-9", Change{}); err != nil {
+			log.Fatal(err)
+		}
 		fmt.Println(job.Pause(ctx, host, "contact-9"))
 		_, err := job.FlushNow(ctx, host, "contact-9")
 		fmt.Println(errors.Is(err, jobs.ErrIllegalMove))
@@ -158,21 +147,27 @@ func ExampleJob_Pause() {
 func ExampleJob_Resume() {
 	job := later()
 	with(func(ctx context.Context, host *object.Host) {
-		job.Add(ctx, host, "contact-9", Change{})
-		job.Pause(ctx, host, "contact-9")
+		if _, err := job.Add(ctx, host, "contact-9", Change{}); err != nil {
+			log.Fatal(err)
+		}
+		if err := job.Pause(ctx, host, "contact-9"); err != nil {
+			log.Fatal(err)
+		}
 		fmt.Println(job.Resume(ctx, host, "contact-9"))
-		st, _ := job.Status(ctx, host, "contact-9")
-		fmt.Println(st.Meta.Status, st.Events)
+		st, err := job.Status(ctx, host, "contact-9")
+		fmt.Println(st.Meta.Status, st.Events, err)
 	}, job)
 	// Output:
 	// <nil>
-	// running 1
+	// running 1 <nil>
 }
 
 func ExampleJob_Terminate() {
 	job := later()
 	with(func(ctx context.Context, host *object.Host) {
-		job.Add(ctx, host, "contact-9", Change{})
+		if _, err := job.Add(ctx, host, "contact-9", Change{}); err != nil {
+			log.Fatal(err)
+		}
 		fmt.Println(job.Terminate(ctx, host, "contact-9", "contact is gone"))
 		_, err := job.Status(ctx, host, "contact-9")
 		fmt.Println(errors.Is(err, jobs.ErrNotFound))
@@ -185,30 +180,28 @@ func ExampleJob_Terminate() {
 func ExampleJob_Clear() {
 	job := later()
 	with(func(ctx context.Context, host *object.Host) {
-		job.Add(ctx, host, "contact-9", Change{})
-		job.Add(ctx, host, "contact-9", Change{})
+		if _, err := job.Add(ctx, host, "contact-9", Change{}); err != nil {
+			log.Fatal(err)
+		}
+		if _, err := job.Add(ctx, host, "contact-9", Change{}); err != nil {
+			log.Fatal(err)
+		}
 		fmt.Println(job.Clear(ctx, host, "contact-9"))
 	}, job)
 	// Output: 2 <nil>
 }
 
-// A flush that updates another object passes itself as the caller, and its key,
-// so that the object sees each generation once.
-func ExampleFlush_Invoke() {
-	done := make(chan struct{})
-	job := debounce.New(debounce.Config[Change, Batch]{
-		Name: "hooks", Quiet: time.Hour, MaxEvents: 2, Reduce: fold2,
-		Flush: func(ctx context.Context, f *debounce.Flush[Change, Batch]) error {
-			total, err := fold.Call(ctx, f, "pages", f.State.Pages, object.Idempotent(f.Key, 0))
-			fmt.Println(total, err)
-			close(done)
-			return err
-		},
-	})
+func ExampleJob_AddAll() {
+	hooks := later()
 	with(func(ctx context.Context, host *object.Host) {
-		job.Add(ctx, host, "contact-9", Change{Pages: 2})
-		job.Add(ctx, host, "contact-9", Change{Pages: 5})
-		<-done
-	}, job, totalsClass)
-	// Output: 7 <nil>
+		for _, r := range hooks.AddAll(ctx, host, []debounce.Add[Change]{
+			{ID: "wiki", Event: Change{"a", 1}}, {ID: "wiki", Event: Change{"b", 2}}, {ID: "blog", Event: Change{"c", 3}},
+		}) {
+			fmt.Println(r.Ack.Events, r.Err)
+		}
+	}, hooks)
+	// Output:
+	// 1 <nil>
+	// 2 <nil>
+	// 1 <nil>
 }

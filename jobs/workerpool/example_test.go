@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"strings"
 	"time"
@@ -29,32 +30,31 @@ var shout = workerpool.New(workerpool.Config[string, string]{
 // parcels is a pool for outside workers: it has no Work.
 var parcels = workerpool.New(workerpool.Config[string, string]{Name: "parcels", Lease: time.Minute})
 
-// withHost runs an example on a host of its own.
-func withHost(example func(h *object.Host), defs ...object.Definition) {
+// withHost runs an example on a host in a new directory. A program names one that stays.
+func withHost(example func(ctx context.Context, h *object.Host), defs ...object.Definition) {
 	dir, err := os.MkdirTemp("", "workerpool")
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	h := must(object.Open(object.Options{Dir: dir}, defs...))
-	defer h.Shutdown(context.Background())
-	example(h)
+	ctx := context.Background()
+	h := check(object.Open(object.Options{Dir: dir}, defs...))
+	example(ctx, h)
+	if err := h.Shutdown(ctx); err != nil {
+		log.Fatal(err)
+	}
 }
 
-func ExampleNew() {
-	squares := workerpool.New(workerpool.Config[int, int]{
-		Name: "squares",
-		Work: func(_ context.Context, t *workerpool.Task[int]) (int, error) { return t.In * t.In, nil },
-	})
-	withHost(func(h *object.Host) {
-		task := must(squares.Enqueue(ctx, h, 12))
-		fmt.Println(squares.Wait(ctx, h, task.ID))
-	}, squares)
-	// Output: 144 <nil>
+// check returns the result of a call that may not fail.
+func check[R any](r R, err error) R {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return r
 }
 
 func ExamplePool_Enqueue() {
-	withHost(func(h *object.Host) {
+	withHost(func(ctx context.Context, h *object.Host) {
 		task, err := shout.Enqueue(ctx, h, "hello",
 			workerpool.Key("alice"),         // behind the other tasks of alice
 			workerpool.Queue("mail"),        // one of Config.Queues
@@ -71,7 +71,7 @@ func ExamplePool_Enqueue() {
 }
 
 func ExamplePool_EnqueueBatch() {
-	withHost(func(h *object.Host) {
+	withHost(func(ctx context.Context, h *object.Host) {
 		tasks, err := shout.EnqueueBatch(ctx, h, []workerpool.Item[string]{
 			{In: "one"},
 			{In: "two", Options: []workerpool.Option{workerpool.Priority(1)}},
@@ -85,10 +85,10 @@ func ExamplePool_EnqueueBatch() {
 }
 
 func ExamplePool_Status() {
-	withHost(func(h *object.Host) {
-		task := must(shout.Enqueue(ctx, h, "hello"))
-		must(shout.Wait(ctx, h, task.ID))
-		info := must(shout.Status(ctx, h, task.ID))
+	withHost(func(ctx context.Context, h *object.Host) {
+		task := check(shout.Enqueue(ctx, h, "hello"))
+		check(shout.Wait(ctx, h, task.ID))
+		info := check(shout.Status(ctx, h, task.ID))
 		fmt.Println(info.State, info.Attempt, info.Result)
 		_, err := shout.Status(ctx, h, workerpool.TaskID{Number: 99})
 		fmt.Println(errors.Is(err, jobs.ErrNotFound))
@@ -99,8 +99,8 @@ func ExamplePool_Status() {
 }
 
 func ExamplePool_Wait() {
-	withHost(func(h *object.Host) {
-		task := must(shout.Enqueue(ctx, h, ""))
+	withHost(func(ctx context.Context, h *object.Host) {
+		task := check(shout.Enqueue(ctx, h, ""))
 		_, err := shout.Wait(ctx, h, task.ID)
 		fmt.Println(errors.Is(err, workerpool.ErrFailed), err)
 	}, shout)
@@ -108,18 +108,18 @@ func ExamplePool_Wait() {
 }
 
 func ExamplePool_Cancel() {
-	withHost(func(h *object.Host) {
-		task := must(shout.Enqueue(ctx, h, "never mind", workerpool.Delay(time.Hour)))
+	withHost(func(ctx context.Context, h *object.Host) {
+		task := check(shout.Enqueue(ctx, h, "never mind", workerpool.Delay(time.Hour)))
 		fmt.Println(shout.Cancel(ctx, h, task.ID))
 	}, shout)
 	// Output: cancelled <nil>
 }
 
 func ExamplePool_Stats() {
-	withHost(func(h *object.Host) {
-		must(shout.Wait(ctx, h, must(shout.Enqueue(ctx, h, "one")).ID))
-		must(shout.Enqueue(ctx, h, "two", workerpool.Delay(time.Hour)))
-		s := must(shout.Stats(ctx, h))
+	withHost(func(ctx context.Context, h *object.Host) {
+		check(shout.Wait(ctx, h, check(shout.Enqueue(ctx, h, "one")).ID))
+		check(shout.Enqueue(ctx, h, "two", workerpool.Delay(time.Hour)))
+		s := check(shout.Stats(ctx, h))
 		fmt.Println(s.Submitted, "=", s.Pending, "+", s.Running, "+", s.Done, "+", s.Dead, "+", s.Cancelled)
 		fmt.Println(s.Check())
 	}, shout)
@@ -129,10 +129,10 @@ func ExamplePool_Stats() {
 }
 
 func ExamplePool_Pause() {
-	withHost(func(h *object.Host) {
+	withHost(func(ctx context.Context, h *object.Host) {
 		fmt.Println(shout.Pause(ctx, h))
-		task := must(shout.Enqueue(ctx, h, "hello"))
-		fmt.Println(must(shout.Status(ctx, h, task.ID)).State, must(shout.Stats(ctx, h)).Mode)
+		task := check(shout.Enqueue(ctx, h, "hello"))
+		fmt.Println(check(shout.Status(ctx, h, task.ID)).State, check(shout.Stats(ctx, h)).Mode)
 	}, shout)
 	// Output:
 	// <nil>
@@ -140,9 +140,11 @@ func ExamplePool_Pause() {
 }
 
 func ExamplePool_Resume() {
-	withHost(func(h *object.Host) {
-		_ = shout.Pause(ctx, h)
-		task := must(shout.Enqueue(ctx, h, "hello"))
+	withHost(func(ctx context.Context, h *object.Host) {
+		if err := shout.Pause(ctx, h); err != nil {
+			log.Fatal(err)
+		}
+		task := check(shout.Enqueue(ctx, h, "hello"))
 		fmt.Println(shout.Resume(ctx, h))
 		fmt.Println(shout.Wait(ctx, h, task.ID))
 	}, shout)
@@ -152,10 +154,10 @@ func ExamplePool_Resume() {
 }
 
 func ExamplePool_Drain() {
-	withHost(func(h *object.Host) {
-		task := must(shout.Enqueue(ctx, h, "last words"))
+	withHost(func(ctx context.Context, h *object.Host) {
+		task := check(shout.Enqueue(ctx, h, "last words"))
 		fmt.Println(shout.Drain(ctx, h)) // returns when all is done
-		fmt.Println(must(shout.Status(ctx, h, task.ID)).State)
+		fmt.Println(check(shout.Status(ctx, h, task.ID)).State)
 		_, err := shout.Enqueue(ctx, h, "too late")
 		fmt.Println(errors.Is(err, workerpool.ErrDraining))
 	}, shout)
@@ -166,20 +168,24 @@ func ExamplePool_Drain() {
 }
 
 func ExamplePool_Discard() {
-	withHost(func(h *object.Host) {
-		_ = shout.Pause(ctx, h)
-		must(shout.Enqueue(ctx, h, "one"))
-		must(shout.Enqueue(ctx, h, "two"))
+	withHost(func(ctx context.Context, h *object.Host) {
+		if err := shout.Pause(ctx, h); err != nil {
+			log.Fatal(err)
+		}
+		check(shout.Enqueue(ctx, h, "one"))
+		check(shout.Enqueue(ctx, h, "two"))
 		fmt.Println(shout.Discard(ctx, h))
 	}, shout)
 	// Output: 2 <nil>
 }
 
 func ExamplePool_DeadLetters() {
-	withHost(func(h *object.Host) {
-		task := must(shout.Enqueue(ctx, h, ""))
-		_, _ = shout.Wait(ctx, h, task.ID)
-		for _, d := range must(shout.DeadLetters(ctx, h, workerpool.TaskID{}, 100)) {
+	withHost(func(ctx context.Context, h *object.Host) {
+		task := check(shout.Enqueue(ctx, h, ""))
+		if _, err := shout.Wait(ctx, h, task.ID); !errors.Is(err, workerpool.ErrFailed) {
+			log.Fatal(err)
+		}
+		for _, d := range check(shout.DeadLetters(ctx, h, workerpool.TaskID{}, 100)) {
 			fmt.Println(d.ID, d.Reason, len(d.Failures), d.Failures[0].Error)
 		}
 	}, shout)
@@ -187,12 +193,14 @@ func ExamplePool_DeadLetters() {
 }
 
 func ExamplePool_Replay() {
-	withHost(func(h *object.Host) {
-		task := must(shout.Enqueue(ctx, h, ""))
-		_, _ = shout.Wait(ctx, h, task.ID)
+	withHost(func(ctx context.Context, h *object.Host) {
+		task := check(shout.Enqueue(ctx, h, ""))
+		if _, err := shout.Wait(ctx, h, task.ID); !errors.Is(err, workerpool.ErrFailed) {
+			log.Fatal(err)
+		}
 		fmt.Println(shout.Replay(ctx, h, task.ID))
 		_, err := shout.Wait(ctx, h, task.ID)
-		fmt.Println(errors.Is(err, workerpool.ErrFailed), must(shout.Status(ctx, h, task.ID)).Attempt)
+		fmt.Println(errors.Is(err, workerpool.ErrFailed), check(shout.Status(ctx, h, task.ID)).Attempt)
 	}, shout)
 	// Output:
 	// 1 <nil>
@@ -200,20 +208,26 @@ func ExamplePool_Replay() {
 }
 
 func ExamplePool_ReplayAll() {
-	withHost(func(h *object.Host) {
-		_, _ = shout.Wait(ctx, h, must(shout.Enqueue(ctx, h, "")).ID)
-		_, _ = shout.Wait(ctx, h, must(shout.Enqueue(ctx, h, "")).ID)
+	withHost(func(ctx context.Context, h *object.Host) {
+		if _, err := shout.Wait(ctx, h, check(shout.Enqueue(ctx, h, "")).ID); !errors.Is(err, workerpool.ErrFailed) {
+			log.Fatal(err)
+		}
+		if _, err := shout.Wait(ctx, h, check(shout.Enqueue(ctx, h, "")).ID); !errors.Is(err, workerpool.ErrFailed) {
+			log.Fatal(err)
+		}
 		fmt.Println(shout.ReplayAll(ctx, h))
 	}, shout)
 	// Output: 2 <nil>
 }
 
 func ExamplePool_DiscardDead() {
-	withHost(func(h *object.Host) {
-		task := must(shout.Enqueue(ctx, h, ""))
-		_, _ = shout.Wait(ctx, h, task.ID)
+	withHost(func(ctx context.Context, h *object.Host) {
+		task := check(shout.Enqueue(ctx, h, ""))
+		if _, err := shout.Wait(ctx, h, task.ID); !errors.Is(err, workerpool.ErrFailed) {
+			log.Fatal(err)
+		}
 		fmt.Println(shout.DiscardDead(ctx, h, task.ID))
-		fmt.Println(must(shout.Status(ctx, h, task.ID)).State)
+		fmt.Println(check(shout.Status(ctx, h, task.ID)).State)
 	}, shout)
 	// Output:
 	// 1 <nil>
@@ -221,12 +235,12 @@ func ExamplePool_DiscardDead() {
 }
 
 func ExamplePool_Claim() {
-	withHost(func(h *object.Host) {
-		task := must(parcels.Enqueue(ctx, h, "to Lyon"))
-		for _, c := range must(parcels.Claim(ctx, h, 10, 0)) {
+	withHost(func(ctx context.Context, h *object.Host) {
+		task := check(parcels.Enqueue(ctx, h, "to Lyon"))
+		for _, c := range check(parcels.Claim(ctx, h, 10, 0)) {
 			fmt.Println(c.ID == task.ID, c.Task.In, c.Task.Attempt)
 		}
-		fmt.Println(must(parcels.Status(ctx, h, task.ID)).State)
+		fmt.Println(check(parcels.Status(ctx, h, task.ID)).State)
 	}, parcels)
 	// Output:
 	// true to Lyon 1
@@ -234,9 +248,9 @@ func ExamplePool_Claim() {
 }
 
 func ExamplePool_Heartbeat() {
-	withHost(func(h *object.Host) {
-		must(parcels.Enqueue(ctx, h, "to Lyon"))
-		claim := must(parcels.Claim(ctx, h, 1, 0))[0]
+	withHost(func(ctx context.Context, h *object.Host) {
+		check(parcels.Enqueue(ctx, h, "to Lyon"))
+		claim := check(parcels.Claim(ctx, h, 1, 0))[0]
 		lease, err := parcels.Heartbeat(ctx, h, claim.Lease)
 		fmt.Println(!lease.Until.Before(claim.Until), lease.Cancelling, err)
 	}, parcels)
@@ -244,9 +258,9 @@ func ExamplePool_Heartbeat() {
 }
 
 func ExamplePool_Ack() {
-	withHost(func(h *object.Host) {
-		task := must(parcels.Enqueue(ctx, h, "to Lyon"))
-		claim := must(parcels.Claim(ctx, h, 1, 0))[0]
+	withHost(func(ctx context.Context, h *object.Host) {
+		task := check(parcels.Enqueue(ctx, h, "to Lyon"))
+		claim := check(parcels.Claim(ctx, h, 1, 0))[0]
 		fmt.Println(parcels.Ack(ctx, h, claim.Lease, "signed"))
 		fmt.Println(parcels.Wait(ctx, h, task.ID))
 		err := parcels.Ack(ctx, h, claim.Lease, "signed twice")
@@ -259,11 +273,11 @@ func ExamplePool_Ack() {
 }
 
 func ExamplePool_Nack() {
-	withHost(func(h *object.Host) {
-		task := must(parcels.Enqueue(ctx, h, "to Lyon"))
-		claim := must(parcels.Claim(ctx, h, 1, 0))[0]
+	withHost(func(ctx context.Context, h *object.Host) {
+		task := check(parcels.Enqueue(ctx, h, "to Lyon"))
+		claim := check(parcels.Claim(ctx, h, 1, 0))[0]
 		fmt.Println(parcels.Nack(ctx, h, claim.Lease, errors.New("nobody at home")))
-		info := must(parcels.Status(ctx, h, task.ID))
+		info := check(parcels.Status(ctx, h, task.ID))
 		fmt.Println(info.State, info.Failures[0].Error)
 	}, parcels)
 	// Output:
@@ -294,8 +308,8 @@ func ExampleTask_Invoke() {
 			return shout.Wait(ctx, t, ref.ID)
 		},
 	})
-	withHost(func(h *object.Host) {
-		fmt.Println(letters.Wait(ctx, h, must(letters.Enqueue(ctx, h, "dear sir")).ID))
+	withHost(func(ctx context.Context, h *object.Host) {
+		fmt.Println(letters.Wait(ctx, h, check(letters.Enqueue(ctx, h, "dear sir")).ID))
 	}, shout, letters)
 	// Output: DEAR SIR <nil>
 }

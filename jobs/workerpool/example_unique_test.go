@@ -3,6 +3,7 @@ package workerpool_test
 import (
 	"context"
 	"fmt"
+	"log"
 
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
@@ -17,8 +18,7 @@ func ExampleUnique() {
 	reports := workerpool.New(workerpool.Config[string, string]{Name: "reports"})
 	h, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, reports)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer h.Shutdown(ctx)
 	for range 2 {
@@ -27,12 +27,10 @@ func ExampleUnique() {
 	}
 	claims, err := reports.Claim(ctx, h, 1, 0)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	if err := reports.Ack(ctx, h, claims[0].Lease, "42 pages"); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	task, err := reports.Enqueue(ctx, h, "alice", workerpool.Unique("report of alice"))
 	fmt.Println(task.ID, task.Repeated, err)

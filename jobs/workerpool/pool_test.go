@@ -45,13 +45,13 @@ func must[R any](r R, err error) R {
 	return r
 }
 
-// log is a list that works add to.
-type log struct {
+// journal is a list that works add to.
+type journal struct {
 	mu   sync.Mutex
 	list []string
 }
 
-func (l *log) add(s string) {
+func (l *journal) add(s string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.list = append(l.list, s)
@@ -60,8 +60,8 @@ func (l *log) add(s string) {
 var ctx = context.Background()
 
 // ordered is a pool of one worker that notes the order of its tasks.
-func ordered(c config) (*pool, *log) {
-	l := &log{}
+func ordered(c config) (*pool, *journal) {
+	l := &journal{}
 	c.Name, c.Concurrency = "ordered", 1
 	c.Work = func(_ context.Context, t *workerpool.Task[string]) (string, error) {
 		l.add(t.In)

@@ -23,6 +23,7 @@ type pkg struct {
 	root  string // of the module
 	dir   string
 	rel   string // dir from the root, slash-separated
+	path  string // of its import
 	name  string
 	fset  *token.FileSet
 	files []file
@@ -49,14 +50,24 @@ type listed struct {
 // load reads a package and checks its types. Those of its imports come from the
 // compiler's own files.
 func load(ctx context.Context, pattern string) (*pkg, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-export", "-deps",
-		"-json=ImportPath,Dir,Name,Export,GoFiles,DepOnly,Module", pattern).Output()
+	l, exports, err := list(ctx, pattern, "-export", "-deps")
+	if err != nil {
+		return nil, err
+	}
+	return check(l, exports)
+}
+
+// list asks the go command for one package. It also returns the compiler's files of
+// the packages that the flags ask for, by import path.
+func list(ctx context.Context, pattern string, flags ...string) (listed, map[string]string, error) {
+	args := append([]string{"list", "-json=ImportPath,Dir,Name,Export,GoFiles,DepOnly,Module"}, flags...)
+	out, err := exec.CommandContext(ctx, "go", append(args, pattern)...).Output()
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
 			err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
 		}
-		return nil, fmt.Errorf("list %s: %w", pattern, err)
+		return listed{}, nil, fmt.Errorf("list %s: %w", pattern, err)
 	}
 	exports := make(map[string]string)
 	var found []listed
@@ -65,7 +76,7 @@ func load(ctx context.Context, pattern string) (*pkg, error) {
 		if err := d.Decode(&l); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, fmt.Errorf("list %s: %w", pattern, err)
+			return listed{}, nil, fmt.Errorf("list %s: %w", pattern, err)
 		}
 		exports[l.ImportPath] = l.Export
 		if !l.DepOnly {
@@ -73,9 +84,9 @@ func load(ctx context.Context, pattern string) (*pkg, error) {
 		}
 	}
 	if len(found) != 1 || found[0].Module == nil {
-		return nil, fmt.Errorf("%s is not one package of a module: name one, such as ./alarm", pattern)
+		return listed{}, nil, fmt.Errorf("%s is not one package of a module: name one, such as ./alarm", pattern)
 	}
-	return check(found[0], exports)
+	return found[0], exports, nil
 }
 
 // check parses the files of a package and finds the types in them.
@@ -84,7 +95,7 @@ func check(l listed, exports map[string]string) (*pkg, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pkg{root: l.Module.Dir, dir: l.Dir, rel: filepath.ToSlash(rel), name: l.Name, fset: token.NewFileSet()}
+	p := &pkg{root: l.Module.Dir, dir: l.Dir, rel: filepath.ToSlash(rel), path: l.ImportPath, name: l.Name, fset: token.NewFileSet()}
 	var parsed []*ast.File
 	for _, name := range l.GoFiles {
 		f := file{path: filepath.Join(l.Dir, name), rel: path.Join(p.rel, name)}

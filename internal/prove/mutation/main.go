@@ -3,6 +3,7 @@
 //
 //	go run ./internal/prove/mutation -pkg ./alarm
 //	go run ./internal/prove/mutation -pkg ./object -file turn.go -max 50
+//	go run ./internal/prove/mutation -pkg ./jobs -tests ./recovery,./jobs/continuous
 //
 // The bugs of internal/mutants are chosen by hand, each for a promise. Those here
 // come from the syntax: a condition negated, a comparison off by one, == and !=
@@ -11,6 +12,12 @@
 // returned as nil. All of them are compiled at once, into one test binary of an
 // overlay (see go help build), where a variable of the environment switches one
 // of them on.
+//
+// The tests are those of the package itself. -tests adds the tests of further packages,
+// which prove a package that is a library for them. They get a binary each, with
+// the same changes. The packages are run in the order given, so name the quickest
+// first: the first whose tests fail ends the trial. Of each package only the tests run
+// that reach the changed code.
 //
 // A mutation is found if the tests fail, by an assertion, a panic or a time-out.
 // Time-outs are also counted apart. One that no test reaches survives untried. Those
@@ -39,6 +46,7 @@ import (
 
 type options struct {
 	pkg, file, run string
+	tests          string
 	max, together  int
 	seed           uint64
 	patience       int
@@ -52,6 +60,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.pkg, "pkg", "", "the `package` to change, such as ./alarm")
 	flag.StringVar(&o.file, "file", "", "comma-separated `files` to change, or lines of them such as pump.go:118 (default: all files)")
+	flag.StringVar(&o.tests, "tests", "", "comma-separated further `packages` whose tests are run as well, in this order, such as ./recovery,./jobs/continuous")
 	flag.StringVar(&o.run, "run", "", "run only the tests that match this `pattern` (default: all tests)")
 	flag.IntVar(&o.max, "max", 0, "try at most `n` mutations (default: all)")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the order in which mutations are tried, and so of the choice that -max makes")
@@ -95,6 +104,9 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	}
 	defer os.RemoveAll(dir)
 	trial := &trial{pkg: p, dir: dir, options: o}
+	if err := trial.addSuites(ctx); err != nil {
+		return err
+	}
 	if err := trial.build(ctx, all); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,9 +76,67 @@ the method has gone
 	want(t, lines, "equivalent.txt: ",
 		"no such mutation any more, remove it: tiny.go, Shelf.Take, n > 0 => >=, if n > 0 {")
 	want(t, lines, "{",
-		`"package":".","mutations":29,"found":21,"timed_out":1,"survived":8,"not_reached":3,"equivalent":1,"untried":0,"share_percent":72.4}`)
+		`"package":".","mutations":29,"found":21,"timed_out":1,"found_elsewhere":0,"survived":8,"not_reached":3,"equivalent":1,"untried":0,"share_percent":72.4}`)
 	if err == nil || !strings.Contains(err.Error(), "72.4 % of the mutations were found, want at least 90 %") {
 		t.Errorf("below the floor: %v", err)
+	}
+}
+
+// The tests of a further package find what those of the package do not reach, and
+// only that: a mutation that the package's own tests find is theirs.
+func TestTestsOfFurtherPackages(t *testing.T) {
+	lines, err := tiny(t, t.Context(), options{tests: "./desk", floor: 70, equivalent: "none.txt"})
+	if err != nil {
+		t.Error(err)
+	}
+	want(t, lines, "not reached: ", "tiny.go:49: a < 1<<4 => <=")
+	want(t, lines, "{",
+		`"package":".","mutations":30,"found":24,"timed_out":1,"found_elsewhere":3,"survived":6,"not_reached":1,"equivalent":0,"untried":0,"share_percent":80}`)
+}
+
+// A test runs for the mutations that it reaches and for no others, in each package.
+func TestReachOfFurtherPackages(t *testing.T) {
+	t.Chdir("testdata/tiny")
+	p, err := load(t.Context(), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &trial{pkg: p, dir: t.TempDir(), options: options{tests: "./desk", together: 1, patience: 10, least: time.Second}}
+	all := p.mutations()
+	if err := errors.Join(tr.addSuites(t.Context()), tr.build(t.Context(), all), tr.unchanged(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		var got []string
+		for _, s := range tr.suites {
+			for _, test := range s.reached[m.Number] {
+				got = append(got, s.name+" "+test.name)
+			}
+		}
+		wanted := map[string][]string{
+			"Shelf.Empty":  {"example.com/tiny TestPut", "example.com/tiny/desk TestRead"},
+			"Shelf.Unread": {"example.com/tiny/desk TestRead"},
+			"Count":        {"example.com/tiny TestCount"},
+		}[m.Function]
+		if wanted != nil && !slices.Equal(got, wanted) {
+			t.Errorf("%s: reached by %q, want %q", m, got, wanted)
+		}
+	}
+}
+
+// A package whose tests cannot be run as asked is told by its name.
+func TestBadFurtherPackages(t *testing.T) {
+	for tests, text := range map[string]string{
+		".":             "the tests of . would be run twice",
+		"./desk,./desk": "the tests of ./desk would be run twice",
+		"./bare":        "example.com/tiny/bare has no tests",
+		"./...":         "./... is not one package of a module",
+	} {
+		t.Run(tests, func(t *testing.T) {
+			if _, err := tiny(t, t.Context(), options{tests: tests, equivalent: "none.txt"}); err == nil || !strings.Contains(err.Error(), text) {
+				t.Errorf("-tests %s: %v, want %q", tests, err, text)
+			}
+		})
 	}
 }
 
@@ -115,19 +174,36 @@ func TestSampleAndFloor(t *testing.T) {
 	}
 }
 
-// The quick tests come first if they take up to a quarter of the time.
+// The quick tests come first: those that take up to a 64th of the time of all, then up
+// to a 16th, then up to a quarter.
 func TestQuickTestsFirst(t *testing.T) {
-	slow, quick, quicker := &timed{"Slow", 750}, &timed{"Quick", 150}, &timed{"Quicker", 100}
-	parts := quickFirst([]*timed{slow, quick, quicker})
-	if len(parts) != 2 || !slices.Equal(parts[0], []*timed{quicker, quick}) || !slices.Equal(parts[1], []*timed{slow}) {
-		t.Errorf("a quarter is quick: %v", parts)
+	names := func(took ...time.Duration) (text string) {
+		var tests []*timed
+		for i, d := range took {
+			tests = append(tests, &timed{string(rune('a' + i)), d})
+		}
+		for _, part := range quickFirst(tests) {
+			for _, test := range part {
+				text += test.name
+			}
+			text += " "
+		}
+		return text
 	}
-	quick.took++
-	if parts = quickFirst([]*timed{slow, quick, quicker}); len(parts) != 2 || len(parts[0]) != 1 {
-		t.Errorf("more than a quarter: %v", parts)
-	}
-	if parts = quickFirst([]*timed{slow}); len(parts) != 1 || len(parts[0]) != 1 {
-		t.Errorf("one test: %v", parts)
+	for _, c := range []struct {
+		took []time.Duration
+		want string
+	}{
+		{[]time.Duration{480, 10, 30, 120}, "b c d a "}, // of 640: 10, 40, 160
+		{[]time.Duration{480, 11, 29, 120}, "bc d a "},
+		{[]time.Duration{480, 10, 31, 119}, "b cd a "},
+		{[]time.Duration{479, 10, 30, 121}, "b c da "},
+		{[]time.Duration{5, 5, 630}, "ab c "},
+		{[]time.Duration{100}, "a "},
+	} {
+		if got := names(c.took...); got != c.want {
+			t.Errorf("tests of %v are run as %q, want %q", c.took, got, c.want)
+		}
 	}
 }
 
@@ -141,10 +217,7 @@ func TestInterruptKeepsTheResults(t *testing.T) {
 	o := options{together: 1, patience: 10, least: time.Second}
 	tr := &trial{pkg: p, dir: t.TempDir(), options: o}
 	all := p.mutations()
-	if err := tr.build(t.Context(), all); err != nil {
-		t.Fatal(err)
-	}
-	if err := tr.unchanged(t.Context()); err != nil {
+	if err := errors.Join(tr.addSuites(t.Context()), tr.build(t.Context(), all), tr.unchanged(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -30,7 +30,8 @@ type summary struct {
 	Total      int     `json:"mutations"` // tried, without the equivalent ones
 	Found      int     `json:"found"`     // with those that timed out
 	TimedOut   int     `json:"timed_out"`
-	Survived   int     `json:"survived"` // with those not reached
+	Elsewhere  int     `json:"found_elsewhere"` // of those found, by tests of further packages
+	Survived   int     `json:"survived"`        // with those not reached
 	Unreached  int     `json:"not_reached"`
 	Equivalent int     `json:"equivalent"`
 	Untried    int     `json:"untried"` // because the run was ended
@@ -40,6 +41,9 @@ type summary struct {
 func summarize(dir string, results []result, equivalent int) summary {
 	s := summary{Package: dir, Total: len(results), Equivalent: equivalent}
 	for _, r := range results {
+		if r.elsewhere {
+			s.Elsewhere++
+		}
 		switch r.outcome {
 		case timedOut:
 			s.TimedOut++
@@ -61,8 +65,8 @@ func summarize(dir string, results []result, equivalent int) summary {
 
 // text is the summary as a sentence.
 func (s summary) text() string {
-	return fmt.Sprintf("%s: %d of %d mutations found (%.1f %%), %d of them by a time-out; %d survive, %d of them not reached by any test; %d equivalent ones left out, %d not tried",
-		s.Package, s.Found, s.Total, s.Share, s.TimedOut, s.Survived, s.Unreached, s.Equivalent, s.Untried)
+	return fmt.Sprintf("%s: %d of %d mutations found (%.1f %%), %d of them by a time-out, %d by the tests of other packages; %d survive, %d of them not reached by any test; %d equivalent ones left out, %d not tried",
+		s.Package, s.Found, s.Total, s.Share, s.TimedOut, s.Elsewhere, s.Survived, s.Unreached, s.Equivalent, s.Untried)
 }
 
 // line is the summary as a line of JSON.

@@ -1,46 +1,34 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
-	"time"
 )
 
-// trial is the test binary with the mutations in it.
+// trial is the tests with the mutations in them.
 type trial struct {
 	options
-	pkg     *pkg
-	dir     string
-	rapid   bool             // the tests draw their inputs
-	reached map[int][]*timed // the tests that reach a mutation, by its number
+	pkg    *pkg
+	dir    string
+	suites []*suite // of the package itself, then of the further ones in the order given
 }
 
-// build compiles the tests of the package with all mutations in.
+// build compiles the tests with all mutations in.
 func (t *trial) build(ctx context.Context, all []mutation) error {
 	overlay, err := t.overlay(all)
 	if err != nil {
 		return err
 	}
-	// The symbols are for debuggers; without them the linker is done sooner. The
-	// checks of go vet have nothing to say about made code.
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-ldflags=-s -w", "-o", t.binary(), ".")
-	cmd.Dir = t.pkg.dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the tests with the mutations: %w\n%s", err, bytes.TrimSpace(out))
+	for _, s := range t.suites {
+		if err := s.build(ctx, overlay); err != nil {
+			return err
+		}
 	}
-	flags, _ := exec.CommandContext(ctx, t.binary(), "-help").CombinedOutput() // it ends with an error
-	t.rapid = bytes.Contains(flags, []byte("-rapid.nofailfile"))
 	return nil
 }
-
-func (t *trial) binary() string { return filepath.Join(t.dir, "mutated.test") }
 
 // overlay writes the changed files and returns the path of the file that tells the
 // go command of them.
@@ -66,28 +54,4 @@ func (t *trial) overlay(all []mutation) (string, error) {
 	}
 	name := filepath.Join(t.dir, "overlay.json")
 	return name, os.WriteFile(name, list, 0o600)
-}
-
-// limited starts a program with at most 8 GB of addresses, because a mutation may
-// make a loop that never ends and keeps all that it makes.
-const limited = `ulimit -v 8388608 2>/dev/null; exec "$@"`
-
-// test runs tests by their names, for at most the limit, with a variable of the
-// environment set.
-func (t *trial) test(ctx context.Context, names []string, limit time.Duration, variable string) ([]byte, error) {
-	args := []string{"-c", limited, "sh", t.binary(), "-test.short", "-test.failfast", "-test.count=1",
-		"-test.timeout", limit.String(), "-test.run", "^(" + strings.Join(names, "|") + ")$"}
-	if t.rapid {
-		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=1ms")
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit+5*time.Second) // for tests that do not even time out
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", args...)
-	cmd.Dir = t.pkg.dir
-	cmd.Env = append(os.Environ(), variable)
-	// A group of their own, so that Ctrl-C does not fail them and an end reaches their children.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second // for children that hold the output open
-	return cmd.CombinedOutput()
 }

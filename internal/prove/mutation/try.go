@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +31,8 @@ const (
 
 type result struct {
 	mutation
-	outcome outcome
+	outcome   outcome
+	elsewhere bool // found by the tests of a further package
 }
 
 // longest is how long a test may run without a mutation.
@@ -42,44 +41,32 @@ const longest = 10 * time.Minute
 // unchanged runs each test alone without a mutation, and notes the mutations that it
 // reaches. All must pass.
 func (t *trial) unchanged(ctx context.Context) error {
-	list, err := exec.CommandContext(ctx, t.binary(), "-test.list", t.chosenTests()).Output()
-	if err != nil {
-		return fmt.Errorf("list the tests of %s: %w", t.pkg.rel, err)
-	}
-	var tests []*timed
-	for name := range strings.FieldsSeq(string(list)) {
-		if !strings.HasPrefix(name, "Benchmark") {
-			tests = append(tests, &timed{name: name})
+	for _, s := range t.suites {
+		tests, err := s.list(ctx, t.run)
+		if err != nil {
+			return err
 		}
-	}
-	reached, errs := make([][]int, len(tests)), make([]error, len(tests))
-	t.each(len(tests), func(i int) { reached[i], errs[i] = t.reach(ctx, tests[i]) })
-	t.reached = make(map[int][]*timed)
-	for i, numbers := range reached {
-		if errs[i] != nil {
-			return errs[i]
-		}
-		for _, n := range numbers {
-			t.reached[n] = append(t.reached[n], tests[i])
+		reached, errs := make([][]int, len(tests)), make([]error, len(tests))
+		t.each(len(tests), func(i int) { reached[i], errs[i] = s.reach(ctx, tests[i]) })
+		for i, numbers := range reached {
+			if errs[i] != nil {
+				return errs[i]
+			}
+			for _, n := range numbers {
+				s.reached[n] = append(s.reached[n], tests[i])
+			}
 		}
 	}
 	return nil
 }
 
-func (t *trial) chosenTests() string {
-	if t.run == "" {
-		return "."
-	}
-	return t.run
-}
-
 // reach runs a test without a mutation, and returns the numbers of those that it
 // reaches.
-func (t *trial) reach(ctx context.Context, test *timed) ([]int, error) {
-	list := filepath.Join(t.dir, "reached-"+test.name)
+func (s *suite) reach(ctx context.Context, test *timed) ([]int, error) {
+	list := s.binary + "-reached-" + test.name
 	began := time.Now()
-	if out, err := t.test(ctx, []string{test.name}, longest, reachedVariable+"="+list); err != nil {
-		return nil, fmt.Errorf("%s %s fails without a mutation: %w\n%s", t.pkg.rel, test.name, err, bytes.TrimSpace(out))
+	if out, err := s.test(ctx, []string{test.name}, longest, reachedVariable+"="+list); err != nil {
+		return nil, fmt.Errorf("%s %s fails without a mutation: %w\n%s", s.name, test.name, err, bytes.TrimSpace(out))
 	}
 	test.took = time.Since(began)
 	text, err := os.ReadFile(list)
@@ -106,7 +93,7 @@ func (t *trial) tryAll(ctx context.Context, ms []mutation, progress func(result)
 		if ctx.Err() != nil {
 			return
 		}
-		r := result{ms[i], t.try(ctx, ms[i])}
+		r := t.try(ctx, ms[i])
 		if ctx.Err() != nil {
 			return
 		}
@@ -142,33 +129,42 @@ func (t *trial) each(n int, f func(i int)) {
 	workers.Wait()
 }
 
-// try runs the tests that reach a mutation, with it: first the quick ones, which find
-// most, then the others.
-func (t *trial) try(ctx context.Context, m mutation) outcome {
-	tests := t.reached[m.Number]
-	if len(tests) == 0 {
-		return unreached
-	}
-	for _, part := range quickFirst(tests) {
-		if o := t.tryWith(ctx, m, part); o != survived {
-			return o
+// try runs the tests that reach a mutation, with it, until some find it: suite by
+// suite, and of each first the quick ones, which find most, then the slower ones.
+func (t *trial) try(ctx context.Context, m mutation) result {
+	r := result{mutation: m, outcome: unreached}
+	for i, s := range t.suites {
+		if len(s.reached[m.Number]) == 0 {
+			continue
+		}
+		for _, part := range quickFirst(s.reached[m.Number]) {
+			r.outcome = t.tryWith(ctx, m, s, part)
+			if r.outcome != survived {
+				r.elsewhere = i > 0
+				return r
+			}
 		}
 	}
-	return survived
+	return r
 }
 
-// quickFirst parts the tests into the quickest, which together take up to a quarter
-// of the time of all, and the others.
-func quickFirst(tests []*timed) [][]*timed {
+// quickFirst parts the tests by the time that they take: those that together take up
+// to a 64th of the time of all, the next up to a 16th, the next up to a quarter, and
+// the others.
+func quickFirst(tests []*timed) (parts [][]*timed) {
 	sorted := slices.SortedFunc(slices.Values(tests), func(a, b *timed) int { return cmp.Compare(a.took, b.took) })
-	quarter, quick := total(tests)/4, 0
-	for quick < len(sorted) && total(sorted[:quick+1]) <= quarter {
-		quick++
+	begin, all := 0, total(sorted)
+	for _, share := range []time.Duration{64, 16, 4} {
+		end := begin
+		for end < len(sorted) && total(sorted[:end+1]) <= all/share {
+			end++
+		}
+		if end > begin {
+			parts = append(parts, sorted[begin:end])
+			begin = end
+		}
 	}
-	if quick == 0 {
-		return [][]*timed{sorted}
-	}
-	return [][]*timed{sorted[:quick], sorted[quick:]}
+	return append(parts, sorted[begin:])
 }
 
 // total is the time that tests take one after another.
@@ -179,14 +175,14 @@ func total(tests []*timed) (sum time.Duration) {
 	return sum
 }
 
-// tryWith runs some tests with a mutation.
-func (t *trial) tryWith(ctx context.Context, m mutation, tests []*timed) outcome {
+// tryWith runs some tests of a suite with a mutation.
+func (t *trial) tryWith(ctx context.Context, m mutation, s *suite, tests []*timed) outcome {
 	var names []string
 	for _, test := range tests {
 		names = append(names, test.name)
 	}
 	limit := max(t.least, time.Duration(t.patience)*total(tests))
-	out, err := t.test(ctx, names, limit, onVariable+"="+strconv.Itoa(m.Number))
+	out, err := s.test(ctx, names, limit, onVariable+"="+strconv.Itoa(m.Number))
 	switch {
 	case err == nil:
 		return survived

@@ -1,0 +1,2 @@
+// Package bare has no tests.
+package bare

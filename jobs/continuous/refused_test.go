@@ -61,9 +61,9 @@ var refusals = map[string]refusal{
 	"given up":               {prepare: started, slow: true, run: errRefusedRun},
 	"given up and failed":    {prepare: started, slow: true, run: errRefusedRun, config: continuous.Config[tally]{Exhausted: jobs.Fail}},
 	"given up and purged":    {prepare: started, slow: true, run: errRefusedRun, config: continuous.Config[tally]{Exhausted: jobs.Purge}},
-	"hook":                   {prepare: started, slow: true, run: errRefusedRun, hook: told},
-	"hook that fails":        {prepare: started, slow: true, run: errRefusedRun, hook: untold},
-	"hook, then purged":      {prepare: started, slow: true, run: errRefusedRun, hook: told, config: continuous.Config[tally]{Exhausted: jobs.Purge}},
+	"hook":                   {prepare: started, slow: true, run: errRefusedRun, hook: hookDone},
+	"hook that fails":        {prepare: started, slow: true, run: errRefusedRun, hook: hookFails},
+	"hook, then purged":      {prepare: started, slow: true, run: errRefusedRun, hook: hookDone, config: continuous.Config[tally]{Exhausted: jobs.Purge}},
 }
 
 func started(s *harness.Sim, j *counter) { start(s, j, "a") }
@@ -85,8 +85,8 @@ func resumeIt(s *harness.Sim, j *counter) error    { return j.Resume(s.Context()
 func stopIt(s *harness.Sim, j *counter) error      { return j.Stop(s.Context(), s, "a", "enough") }
 func terminateIt(s *harness.Sim, j *counter) error { return j.Terminate(s.Context(), s, "a", "enough") }
 
-func told(*jobs.Exhaustion) error   { return nil }
-func untold(*jobs.Exhaustion) error { return errRefusedRun }
+func hookDone(*jobs.Exhaustion) error  { return nil }
+func hookFails(*jobs.Exhaustion) error { return errRefusedRun }
 
 // rowsOf is all that is stored of a job, its alarm apart, and its events.
 func rowsOf(s *harness.Sim, id storage.ID) string {

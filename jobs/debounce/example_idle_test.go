@@ -16,7 +16,7 @@ import (
 func ExampleFlush_Sleep() {
 	done := make(chan struct{})
 	job := debounce.New(debounce.Config[Change, Batch]{
-		Name: "hooks", Quiet: time.Hour, MaxEvents: 1, Reduce: fold2, Timeout: 300 * time.Millisecond,
+		Name: "hooks", Quiet: time.Hour, MaxEvents: 1, Reduce: sum, Timeout: 300 * time.Millisecond,
 		Flush: func(ctx context.Context, f *debounce.Flush[Change, Batch]) error {
 			defer close(done)
 			fmt.Println(f.Sleep(ctx, time.Millisecond))
@@ -38,7 +38,7 @@ func ExampleFlush_Sleep() {
 func ExampleStatus() {
 	flushed := make(chan struct{})
 	job := debounce.New(debounce.Config[Change, Batch]{
-		Name: "hooks", Quiet: time.Hour, Reduce: fold2, Dedup: time.Hour,
+		Name: "hooks", Quiet: time.Hour, Reduce: sum, Dedup: time.Hour,
 		Flush: func(context.Context, *debounce.Flush[Change, Batch]) error { close(flushed); return nil },
 	})
 	with(func(ctx context.Context, host *object.Host) {

@@ -24,8 +24,8 @@ func ExampleTask_Sleep() {
 			return fmt.Sprintf("timed out: %t", errors.Is(err, jobs.ErrTimeout)), nil
 		},
 	})
-	withHost(func(h *object.Host) {
-		task := must(patient.Enqueue(ctx, h, 12))
+	withHost(func(ctx context.Context, h *object.Host) {
+		task := check(patient.Enqueue(ctx, h, 12))
 		fmt.Println(patient.Wait(ctx, h, task.ID))
 	}, patient)
 	// Output: timed out: true <nil>

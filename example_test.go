@@ -3,7 +3,6 @@ package holdfast_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
@@ -16,16 +15,14 @@ type Cart struct {
 	total int
 }
 
-// NewCart makes a cart in memory from what is stored. Nothing else of the object
-// runs meanwhile.
+// NewCart makes a cart in memory from what is stored. Nothing else of the object runs meanwhile.
 func NewCart(ctx context.Context, st *object.State) (*Cart, error) {
 	c := &Cart{st: st}
 	_, err := st.Storage().GetInto(ctx, "total", &c.total)
 	return c, err
 }
 
-// Add is a turn: the total and the alarm are one commit, durable before the
-// caller sees the answer.
+// Add is a turn: the total and the alarm are one commit, durable before the caller sees the answer.
 func (c *Cart) Add(ctx context.Context, price int) (int, error) {
 	c.total += price
 	if err := c.st.Storage().Put(ctx, "total", c.total); err != nil {
@@ -34,8 +31,7 @@ func (c *Cart) Add(ctx context.Context, price int) (int, error) {
 	return c.total, c.st.SetAlarm(ctx, c.st.Now().Add(30*time.Minute))
 }
 
-// Alarm runs when nobody has added anything for half an hour, in whatever
-// process then lives.
+// Alarm runs when nobody has added anything for half an hour, in whatever process then lives.
 func (c *Cart) Alarm(ctx context.Context, info object.AlarmInfo) error {
 	c.total = 0
 	return c.st.Storage().DeleteAll(ctx)
@@ -46,28 +42,46 @@ var (
 	Add   = object.Handle(Carts, "add", (*Cart).Add)
 )
 
-// A cart remembers its total from one process to the next.
+func run(ctx context.Context) error {
+	host, err := object.Open(object.Options{Dir: "data"}, Carts)
+	if err != nil {
+		return err
+	}
+	defer func() { // with time for what runs to end; a Shutdown without a limit waits for works that never end
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		host.Shutdown(ctx)
+	}()
+	total, err := Add.Call(ctx, host, "alice", 499)
+	fmt.Println(total, err)
+	return err
+}
+
+// A cart remembers its total from one process to the next. Each run opens the store in
+// the directory "data" as a process of its own would.
 func Example() {
+	home, err := os.Getwd()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.Chdir(home)
 	dir, err := os.MkdirTemp("", "carts")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer os.RemoveAll(dir)
-
-	ctx := context.Background()
-	for _, price := range []int{499, 250} { // each time as a process of its own
-		host, err := object.Open(object.Options{Dir: dir, Logger: slog.New(slog.DiscardHandler)}, Carts)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println(Add.Call(ctx, host, "alice", price))
-		if err := host.Shutdown(ctx); err != nil {
+	if err := os.Chdir(dir); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 2 {
+		if err := run(context.Background()); err != nil {
 			fmt.Println(err)
 		}
 	}
 	// Output:
 	// 499 <nil>
-	// 749 <nil>
+	// 998 <nil>
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -146,26 +145,5 @@ func isShown(t *testing.T, text string) {
 	}
 	if !strings.Contains(string(document), "\n```\n"+text+"\n```\n") {
 		t.Errorf("docs/TESTING.md does not show this failure as it is now; paste it there:\n%s", text)
-	}
-}
-
-// What the tutorial shows of the code is what stands in its files.
-func TestTutorialShowsThisCode(t *testing.T) {
-	document, err := os.ReadFile(tutorial)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := regexp.MustCompile("(?ms)^<!-- from (\\S+) -->\n```go\n(.*?)^```$").FindAllStringSubmatch(string(document), -1)
-	if len(shown) < 6 {
-		t.Errorf("docs/TESTING.md shows %d pieces of code, want at least 6", len(shown))
-	}
-	for _, m := range shown {
-		code, err := os.ReadFile("../../" + m[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(code), m[2]) {
-			t.Errorf("docs/TESTING.md shows code that %s does not have:\n%s", m[1], m[2])
-		}
 	}
 }

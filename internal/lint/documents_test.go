@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -106,68 +105,15 @@ func TestReadmeCommands(t *testing.T) {
 var link = regexp.MustCompile(`\]\(([^):#]+)(?:#[^)]*)?\)`)
 
 func TestLinksLeadSomewhere(t *testing.T) {
-	for _, pattern := range []string{"*.md", "docs/*.md"} {
-		documents, err := filepath.Glob(filepath.Join(root, pattern))
+	for _, d := range documents(t) {
+		text, err := os.ReadFile(d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range documents {
-			text, err := os.ReadFile(d)
-			if err != nil {
-				t.Fatal(err)
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(d), m[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there: correct the link, or write the file", strings.TrimPrefix(d, root+"/"), m[1])
 			}
-			for _, m := range link.FindAllStringSubmatch(string(text), -1) {
-				if _, err := os.Stat(filepath.Join(filepath.Dir(d), m[1])); err != nil {
-					t.Errorf("%s links to %s, which is not there: correct the link, or write the file", strings.TrimPrefix(d, root+"/"), m[1])
-				}
-			}
-		}
-	}
-}
-
-// goBlock finds the Go code of a document.
-var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
-
-// What the README shows, its readers will paste.
-func TestReadmeCodeCompiles(t *testing.T) {
-	blocks := goBlock.FindAllStringSubmatch(read(t, "README.md"), -1)
-	if len(blocks) == 0 {
-		t.Fatal("README.md shows no Go code")
-	}
-	for i, b := range blocks {
-		file := filepath.Join(t.TempDir(), "readme.go")
-		text := "package readme\n\nimport (\n\"context\"\n\"fmt\"\n\"time\"\n\n\"" + module + "/object\"\n)\n\n" + b[1]
-		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		vet := exec.Command("go", "vet", file)
-		vet.Dir = root
-		if out, err := vet.CombinedOutput(); err != nil {
-			t.Errorf("Go code %d of README.md: %v\n%s", i+1, err, out)
-		}
-	}
-}
-
-// shownCode finds the code of a document that says which file it is from.
-var shownCode = regexp.MustCompile("(?ms)^<!-- from (\\S+) -->\n```go\n(.*?)^```$")
-
-// The code in the documents stands in files that tests compile.
-func TestDocumentsShowRealCode(t *testing.T) {
-	documents, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range documents {
-		name := "docs/" + filepath.Base(d)
-		text := read(t, name)
-		shown := shownCode.FindAllStringSubmatch(text, -1)
-		for _, m := range shown {
-			if !strings.Contains(read(t, m[1]), m[2]) {
-				t.Errorf("%s shows code that %s does not have:\n%s", name, m[1], m[2])
-			}
-		}
-		if all := len(goBlock.FindAllString(text, -1)); name == "docs/OPERATIONS.md" && (all == 0 || all != len(shown)) {
-			t.Errorf("%s says of %d pieces of code which file they are from, and has %d: say it of each", name, len(shown), all)
 		}
 	}
 }

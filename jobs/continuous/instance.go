@@ -11,6 +11,7 @@ import (
 
 // instance is a continuous job in memory.
 type instance[S any] struct {
+	job    *Job[S]
 	config *Config[S]
 	st     *object.State
 	life   *jobs.Life
@@ -41,8 +42,9 @@ const (
 )
 
 // load makes an instance from what is stored, and arms it.
-func load[S any](ctx context.Context, st *object.State, c *Config[S]) (*instance[S], error) {
-	in := &instance[S]{config: c, st: st, reader: c.reader()}
+func load[S any](ctx context.Context, st *object.State, j *Job[S]) (*instance[S], error) {
+	c := &j.config
+	in := &instance[S]{job: j, config: c, st: st, reader: c.reader()}
 	_, err := st.Storage().GetInto(ctx, cursorKey, &in.cursor)
 	if err != nil {
 		return nil, err

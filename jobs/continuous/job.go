@@ -37,7 +37,7 @@ type none struct{}
 func New[S any](c Config[S]) *Job[S] {
 	j := &Job[S]{config: c}
 	class := object.Define(c.Name, func(ctx context.Context, st *object.State) (*instance[S], error) {
-		return load(ctx, st, &j.config)
+		return load(ctx, st, j)
 	}, c.class())
 	j.Class = class
 	j.start = object.Handle(class, "start", (*instance[S]).start)

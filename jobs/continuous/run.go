@@ -36,9 +36,20 @@ type Run[S any] struct {
 	Recovering bool   // the execution before was cut off by a crash or a stop
 	LastError  string // of the last execution that failed
 
+	job    *Job[S]
 	st     *object.State
 	result jobs.Result
 }
+
+// Job returns the definition that the run belongs to. Config.Run uses it to start or
+// trigger jobs of its own definition; one that names the package-level variable of its
+// own definition does not compile, because Go calls that an initialization cycle:
+//
+//	err := run.Job().Trigger(ctx, run, "another")
+//
+// A run that is cut off by a crash makes such a call again when it is repeated. Job is
+// nil in a Run that a program has made by itself.
+func (r *Run[S]) Job() *Job[S] { return r.job }
 
 // Invoke makes a call of the job's object to another.
 func (r *Run[S]) Invoke(ctx context.Context, q *object.Request) error {
@@ -69,7 +80,7 @@ func (in *instance[S]) work(stored []byte) jobs.Work {
 	return func(ctx context.Context, x jobs.Execution) (jobs.Result, error) {
 		run := &Run[S]{
 			ID: in.st.Name(), Number: x.Run.Number, Key: x.Key, Scheduled: x.Run.Scheduled,
-			Attempt: x.Run.Attempt, Recovering: x.Run.Recovering, LastError: x.Run.LastError, st: in.st,
+			Attempt: x.Run.Attempt, Recovering: x.Run.Recovering, LastError: x.Run.LastError, job: in.job, st: in.st,
 		}
 		if err := in.read(stored, version, &run.State); err != nil {
 			return jobs.Result{}, err

@@ -39,8 +39,20 @@ type Flush[E, S any] struct {
 	Recovering bool   // the attempt before was cut off by a crash or a stop
 	LastError  string // of the last attempt that failed
 
-	st *object.State
+	job *Job[E, S]
+	st  *object.State
 }
+
+// Job returns the definition that the flush belongs to. Config.Flush uses it to add
+// events to objects of its own definition; one that names the package-level variable
+// of its own definition does not compile, because Go calls that an initialization
+// cycle:
+//
+//	_, err := f.Job().Add(ctx, f, "another", event, jobs.EventID(f.Key))
+//
+// A flush that is repeated makes such a call again, so the event needs an id. Job is
+// nil in a Flush that a program has made by itself.
+func (f *Flush[E, S]) Job() *Job[E, S] { return f.job }
 
 // Invoke makes a call of the debounce object to another.
 func (f *Flush[E, S]) Invoke(ctx context.Context, r *object.Request) error {
@@ -125,7 +137,7 @@ func (in *instance[E, S]) work(g generation, stored rows) jobs.Work {
 			Reason: g.reason, Due: g.due, First: g.first, Last: g.last, Count: g.count,
 			Events: events, State: state,
 			Attempt: x.Run.Attempt, Recovering: x.Run.Recovering, LastError: x.Run.LastError,
-			st: in.st,
+			job: in.job, st: in.st,
 		})
 	}
 }

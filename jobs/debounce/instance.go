@@ -11,6 +11,7 @@ import (
 
 // instance is a debounce object in memory.
 type instance[E, S any] struct {
+	job    *Job[E, S]
 	config *Config[E, S]
 	limits limits
 	st     *object.State
@@ -26,9 +27,10 @@ type instance[E, S any] struct {
 }
 
 // load makes an instance from what is stored, and arms it.
-func load[E, S any](ctx context.Context, st *object.State, c *Config[E, S]) (*instance[E, S], error) {
+func load[E, S any](ctx context.Context, st *object.State, j *Job[E, S]) (*instance[E, S], error) {
+	c := &j.config
 	in := &instance[E, S]{
-		config: c, limits: c.limits(), st: st,
+		job: j, config: c, limits: c.limits(), st: st,
 		events: c.events(), states: c.states(), fresh: jobs.Versions("").From(0, c.Version),
 	}
 	row, ok, err := st.Storage().Get(ctx, bufferKey)

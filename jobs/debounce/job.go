@@ -41,7 +41,7 @@ type none struct{}
 func New[E, S any](c Config[E, S]) *Job[E, S] {
 	j := &Job[E, S]{config: c.withDefaults()}
 	class := object.Define(c.Name, func(ctx context.Context, st *object.State) (*instance[E, S], error) {
-		return load(ctx, st, &j.config)
+		return load(ctx, st, j)
 	}, c.class())
 	j.Class = class
 	j.add = object.Handle(class, "add", (*instance[E, S]).add)

@@ -55,7 +55,7 @@ func timeOf(ns int64) time.Time {
 func (p *Pool[In, Out]) taskOf(part *partition, r *row, x *jobs.Execution, version string) (*Task[In], error) {
 	t := &Task[In]{
 		ID: part.id(r.num), Key: r.key, Queue: r.queue, Priority: r.priority,
-		Attempt: x.Run.Failed() + 1, OutsideKey: x.Key, Enqueued: timeOf(r.enqueued), st: part.st,
+		Attempt: x.Run.Failed() + 1, OutsideKey: x.Key, Enqueued: timeOf(r.enqueued), pool: p, st: part.st,
 	}
 	return t, p.input(part, r, version, &t.In)
 }

@@ -117,8 +117,30 @@ type Task[In any] struct {
 	Enqueued   time.Time `json:"enqueued"`
 	In         In        `json:"in"`
 
-	st *object.State
+	pool Submitter[In]
+	st   *object.State
 }
+
+// Submitter is the part of a Pool that does not depend on its type of output. Its
+// methods are those of Pool, and may be called from any task.
+type Submitter[In any] interface {
+	Enqueue(ctx context.Context, from object.Caller, in In, opts ...Option) (TaskRef, error)
+	EnqueueBatch(ctx context.Context, from object.Caller, items []Item[In]) ([]TaskRef, error)
+	Cancel(ctx context.Context, from object.Caller, id TaskID) (State, error)
+}
+
+// Pool returns the pool that the task belongs to. Config.Work uses it to submit
+// further tasks to its own pool; one that names the package-level variable of its own
+// pool does not compile, because Go calls that an initialization cycle:
+//
+//	_, err := t.Pool().Enqueue(ctx, t, next, workerpool.Idempotent(t.OutsideKey, 0))
+//
+// A task that is repeated makes such a call again, so the submission needs an
+// idempotency key. The result is always a *Pool[In, Out]; a type assertion gives its
+// other methods. Work must not wait for tasks of its own pool, because all workers
+// could wait so, and none would be left to run them. Pool is nil in a Task that a
+// program has made by itself.
+func (t *Task[In]) Pool() Submitter[In] { return t.pool }
 
 // Invoke makes the task an object.Caller: its work calls other objects with the
 // task in place of a host. Each such call is one from outside.

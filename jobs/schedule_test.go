@@ -278,3 +278,19 @@ func TestNoOccurrenceHasNoJitter(t *testing.T) {
 		}
 	}
 }
+
+// Proves C2: an occurrence that has just passed comes again in the next minute, hour and
+// day, also late in the day.
+func TestCronAfterItsLastSecond(t *testing.T) {
+	at := time.Date(2026, 1, 1, 23, 10, 6, 0, time.UTC)
+	for expr, want := range map[string]time.Time{
+		"5 * * * * *":   time.Date(2026, 1, 1, 23, 11, 5, 0, time.UTC),
+		"0 5 * * * *":   time.Date(2026, 1, 2, 0, 5, 0, 0, time.UTC),
+		"1 10 23 * * *": time.Date(2026, 1, 2, 23, 10, 1, 0, time.UTC),
+		"7 10 23 * * *": time.Date(2026, 1, 1, 23, 10, 7, 0, time.UTC),
+	} {
+		if next := Cron(expr, "").Next(Cursor{Last: at}); !next.Equal(want) {
+			t.Errorf("%q: %v, want %v", expr, next, want)
+		}
+	}
+}

@@ -22,7 +22,8 @@ var errDisk = errors.New("the disk does not answer")
 // is a Get, the making of an iterator, or a step of one.
 type failing struct {
 	*memstore.Store
-	left *atomic.Int64
+	left  *atomic.Int64
+	iters *atomic.Int64 // that are open
 }
 
 func (f failing) fails() error {
@@ -43,6 +44,7 @@ func (f failing) NewIter(lower, upper []byte) (storage.Iterator, error) {
 	if err := f.fails(); err != nil {
 		return nil, err
 	}
+	f.iters.Add(1)
 	it, err := f.Store.NewIter(lower, upper)
 	return &failingIter{Iterator: it, f: f}, err
 }
@@ -73,7 +75,10 @@ func (it *failingIter) SeekLT(key []byte) bool {
 }
 func (it *failingIter) Valid() bool  { return it.err == nil && it.Iterator.Valid() }
 func (it *failingIter) Error() error { return errors.Join(it.err, it.Iterator.Error()) }
-func (it *failingIter) Close() error { return errors.Join(it.err, it.Iterator.Close()) }
+func (it *failingIter) Close() error {
+	it.f.iters.Add(-1)
+	return errors.Join(it.err, it.Iterator.Close())
+}
 
 // rows is what an object is made of: keys with bytes, an alarm, a mark.
 type rows struct {
@@ -102,8 +107,9 @@ var (
 var objects = map[string]rows{
 	"well":      {Keys: map[string]string{"meta": `{"status":"running"}`}, Armed: true},
 	"broken":    {Keys: map[string]string{"meta": `{"status":"executing"}`}, Armed: true},
-	"other":     {Keys: map[string]string{"meta": `{`}, Armed: true},
+	"other":     {Keys: map[string]string{"meta": `{"status":"executing","hooks":"none"}`}, Armed: true},
 	"partition": {Keys: map[string]string{"c": "\x01\x00\x00\x0b\x02\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00", "x/1": "\x01\x00\x06task/1", "x/2": "\x01\x00\x06task/2"}, Armed: true},
+	"torn":      {Keys: map[string]string{"c": "\x01\x00\x00\x0b\x02\x00\x02\x00\x00\x00\x00\x00\x00\x00\x00", "x/1": "\x01\x00\x06task/1", "x/2": "\x01\x00\x08OnDead/1"}, Armed: true},
 }
 
 // stored is a store at rest with those objects.
@@ -145,14 +151,18 @@ func eachRead(t *testing.T, walk func(t *testing.T, left *atomic.Int64, n int64)
 // is not there.
 func TestScrubStoreTellsEachReadThatFails(t *testing.T) {
 	eachRead(t, func(t *testing.T, left *atomic.Int64, n int64) error {
-		store, err := storage.Open(storage.Options{Engine: failing{stored(t), left}, Shards: 1})
+		iters := new(atomic.Int64)
+		store, err := storage.Open(storage.Options{Engine: failing{stored(t), left, iters}, Shards: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		left.Store(n)
 		seen, err := recovery.ScrubStore(store)
-		if err == nil && (seen.Objects != len(objects) || len(seen.Findings) != 1) {
+		if err == nil && (seen.Objects != len(objects) || len(seen.Findings) != 2) {
 			t.Errorf("found %s", list(seen))
+		}
+		if open := iters.Load(); open != 0 {
+			t.Errorf("read %d: %d iterators are open after the walk", n, open)
 		}
 		at := left.Load()
 		_ = store.Close()
@@ -167,7 +177,7 @@ func TestExamineTellsEachReadThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for n := int64(1); ; n++ {
 				left := new(atomic.Int64)
-				store, err := storage.Open(storage.Options{Engine: failing{stored(t), left}, Shards: 1})
+				store, err := storage.Open(storage.Options{Engine: failing{stored(t), left, new(atomic.Int64)}, Shards: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -179,7 +189,7 @@ func TestExamineTellsEachReadThatFails(t *testing.T) {
 				found, err := recovery.Examine(store, o)
 				struck := left.Load() <= 0
 				_ = store.Close()
-				if struck != errors.Is(err, errDisk) || struck && found != nil || !struck && (err != nil || (found != nil) != (name == "broken")) {
+				if struck != errors.Is(err, errDisk) || struck && found != nil || !struck && (err != nil || (found != nil) != (name == "broken" || name == "torn")) {
 					t.Errorf("read %d: %v, %v", n, found, err)
 				}
 				if !struck {
@@ -196,7 +206,7 @@ func TestScrubTellsEachReadThatFails(t *testing.T) {
 		t.Run(fmt.Sprint(repair), func(t *testing.T) {
 			eachRead(t, func(t *testing.T, left *atomic.Int64, n int64) (err error) {
 				synctest.Test(t, func(t *testing.T) {
-					h, openErr := object.Open(object.Options{Storage: storage.Options{Engine: failing{stored(t), left}, Shards: 1}}, plain)
+					h, openErr := object.Open(object.Options{Storage: storage.Options{Engine: failing{stored(t), left, new(atomic.Int64)}, Shards: 1}}, plain)
 					if openErr != nil {
 						t.Fatal(openErr)
 					}
@@ -204,7 +214,7 @@ func TestScrubTellsEachReadThatFails(t *testing.T) {
 					left.Store(n)
 					var seen recovery.Scrubbed
 					seen, err = recovery.Scrub(t.Context(), h, recovery.ScrubOptions{Repair: repair, Pause: time.Millisecond})
-					if err == nil && (seen.Objects != len(objects) || len(seen.Findings) != 1) {
+					if err == nil && (seen.Objects != len(objects) || len(seen.Findings) != 2) {
 						t.Errorf("found %s", list(seen))
 					}
 					at := left.Load()

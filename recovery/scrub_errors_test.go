@@ -186,7 +186,7 @@ func TestReportLimit(t *testing.T) {
 				got = append(got, fields[len(fields)-1])
 			}
 		}
-		if strings.Join(got, " ") != want || !strings.HasSuffix(b.String(), "recovered 7, crash 2, stale 1\n") {
+		if strings.Join(got, " ") != want || !strings.HasPrefix(b.String(), "AT ") || !strings.HasSuffix(b.String(), "recovered 7, crash 2, stale 1\n") {
 			t.Errorf("limit %d:\n%s", limit, b.String())
 		}
 	}

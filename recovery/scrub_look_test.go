@@ -135,7 +135,7 @@ func TestRepairOfWhatCannotBeWoken(t *testing.T) {
 					}
 					return
 				}
-				if err != nil || seen.Objects != len(objects) || len(seen.Findings) != 1 || seen.Findings[0].Repaired {
+				if err != nil || seen.Objects != len(objects) || len(seen.Findings) != 2 || seen.Findings[0].Repaired || seen.Findings[1].Repaired {
 					t.Errorf("found %s, %v", list(seen), err)
 				}
 			})
@@ -219,6 +219,35 @@ func TestScrubEvery(t *testing.T) {
 			if !errors.Is(err, enough) || len(told) != 2*found || time.Since(began) != 150*time.Minute {
 				t.Errorf("%s: told at %v, ended after %v with %v", status, told, time.Since(began), err)
 			}
+		})
+	}
+}
+
+// Proves R6: a walk without Repair wakes nothing, and one whose context ends between two
+// looks ends there.
+func TestScrubWithoutRepairWakesNothing(t *testing.T) {
+	for _, repair := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			woken := 0
+			class := object.Define("ticker", func(_ context.Context, st *object.State) (*rawObject, error) { woken++; return &rawObject{st}, nil })
+			h, err := object.Open(object.Options{Storage: storage.Options{Engine: stored(t), Shards: 1}}, class)
+			if err != nil {
+				t.Fatal(err)
+			}
+			enough := errors.New("enough")
+			ctx, cancel := context.WithCancelCause(context.Background())
+			time.AfterFunc(time.Second, func() { cancel(enough) })
+			seen, err := recovery.Scrub(ctx, h, recovery.ScrubOptions{Repair: repair, Pause: time.Minute})
+			if !errors.Is(err, enough) || seen.Objects != 1 || len(seen.Findings) != 0 { // the first is broken
+				t.Errorf("cut off: %s, %v", list(seen), err)
+			}
+			if seen, err = recovery.Scrub(context.Background(), h, recovery.ScrubOptions{Repair: repair}); err != nil || len(seen.Findings) != 2 {
+				t.Errorf("found %s, %v", list(seen), err)
+			}
+			if (woken > 0) != repair {
+				t.Errorf("repair is %t, and %d objects were woken", repair, woken)
+			}
+			shut(t, h)
 		})
 	}
 }

@@ -196,6 +196,12 @@ func TestRearmPage(t *testing.T) {
 			var told []int
 			_, err := j.Rearm(ctx, h, jobs.RearmOptions{Progress: func(r jobs.Rearmed) { told = append(told, r.Jobs) }})
 			s.Always("told of a page and of the rest", len(told) == 2 && told[0] == page && told[1] == page+1, told)
+			for _, size := range []int{1, -1} {
+				told = nil
+				_, err2 := j.Rearm(ctx, h, jobs.RearmOptions{Page: size, Progress: func(r jobs.Rearmed) { told = append(told, r.Jobs) }})
+				s.OK(err2)
+				s.Always("a page has at least one job", len(told) == page+1 && told[0] == 1, size, len(told))
+			}
 			return err
 		}))
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// oldVisits is the definition before the deploy. Its events are the names of pages.
-var oldVisits = debounce.New(debounce.Config[string, struct{}]{
+// oldPageVisits is the definition before the deploy. Its events are the names of pages.
+var oldPageVisits = debounce.New(debounce.Config[string, struct{}]{
 	Name: "visits", Version: "1", Quiet: time.Hour,
 	Flush: func(context.Context, *debounce.Flush[string, struct{}]) error { return nil },
 })
@@ -24,7 +24,7 @@ type Visit struct {
 	Times int
 }
 
-var Visits = debounce.New(debounce.Config[Visit, struct{}]{
+var PageVisits = debounce.New(debounce.Config[Visit, struct{}]{
 	Name:         "visits",
 	Version:      "2",
 	MigrateEvent: migrateVisit,
@@ -50,25 +50,25 @@ func ExampleConfig_migrateEvent() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	host, err := object.Open(object.Options{Dir: dir}, oldVisits)
+	host, err := object.Open(object.Options{Dir: dir}, oldPageVisits)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := oldVisits.Add(ctx, host, "wiki", "home"); err != nil {
+	if _, err := oldPageVisits.Add(ctx, host, "wiki", "home"); err != nil {
 		log.Fatal(err)
 	}
 	if err := host.Shutdown(ctx); err != nil {
 		log.Fatal(err)
 	}
 
-	host, err = object.Open(object.Options{Dir: dir}, Visits)
+	host, err = object.Open(object.Options{Dir: dir}, PageVisits)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := Visits.Add(ctx, host, "wiki", Visit{Page: "news", Times: 3}); err != nil {
+	if _, err := PageVisits.Add(ctx, host, "wiki", Visit{Page: "news", Times: 3}); err != nil {
 		log.Fatal(err)
 	}
-	waiting, err := Visits.Pending(ctx, host, "wiki")
+	waiting, err := PageVisits.Pending(ctx, host, "wiki")
 	if err != nil {
 		log.Fatal(err)
 	}

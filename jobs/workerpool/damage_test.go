@@ -180,6 +180,7 @@ func TestOnDeadIsTriedTenTimes(t *testing.T) {
 		}
 		must(p.Enqueue(ctx, h, "a"))
 		time.Sleep(24 * time.Hour)
+		synctest.Wait()
 		if len(at) != 10 {
 			t.Errorf("W6: it was called at %v", at)
 		}

@@ -29,9 +29,9 @@ var permitMutants = []mutant{
 	{
 		Name: "reserved-permit-is-kept", Promise: "J16", File: "object/permits.go",
 		Edits: []edit{{
-			Old: `	if unused {
+			Old: `	if p.unclaimed(name) {
 		p.unused(1)`,
-			New: `	if unused && !mutant("reserved-permit-is-kept") {
+			New: `	if p.unclaimed(name) && !mutant("reserved-permit-is-kept") {
 		p.unused(1)`,
 		}},
 		Package: "object", Test: "TestPermitsComeBack/unused",

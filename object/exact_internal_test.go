@@ -155,8 +155,10 @@ func TestMergeOrdersBySize(t *testing.T) {
 // are forgotten when the next one comes.
 func TestBucketsOfMarks(t *testing.T) {
 	var b buckets
-	if b.add(100, 10) || b.add(100, 10) {
-		t.Error("a bucket is indexed before its entry is")
+	for range 2 {
+		if b.add(100, 10) {
+			t.Error("a bucket is indexed before its entry is")
+		}
 	}
 	b.setIndexed(100)
 	b.setIndexed(101) // no member
@@ -263,7 +265,12 @@ func TestQueuedIsCounted(t *testing.T) {
 	}
 	a.pushFront(r())
 	a.push(r())
-	if a.pop() == nil || a.pop() == nil || a.queued != 0 {
+	for range 2 {
+		if a.pop() == nil {
+			t.Error("a request is lost")
+		}
+	}
+	if a.queued != 0 {
 		t.Errorf("%d are queued", a.queued)
 	}
 }

@@ -118,6 +118,7 @@ func TestEventsThatCannotBeDecoded(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if len(flushed) != 1 || flushed[0] != "text" {
 			t.Errorf("D3: flushed are %q", flushed)
 		}

@@ -180,6 +180,7 @@ func TestOnDeadIsTriedTenTimes(t *testing.T) {
 		}
 		must(p.Enqueue(ctx, h, "a"))
 		time.Sleep(24 * time.Hour)
+		synctest.Wait()
 		if len(at) != 10 {
 			t.Errorf("W6: it was called at %v", at)
 		}
@@ -217,5 +218,21 @@ func TestSecondCancelWritesNothing(t *testing.T) {
 	close(end)
 	if applied[1] == applied[0] || applied[2] != applied[1] {
 		t.Errorf("commits before, after the first and after the second: %v", applied)
+	}
+}
+
+// Proves J4: a batch has at most 10,000 tasks; one more is refused, and none is taken.
+func TestBatchOfTooManyTasks(t *testing.T) {
+	p := workerpool.New(config{Name: "tasks"})
+	h := inMemory(t, object.Options{}, p)
+	items := make([]workerpool.Item[string], 10_001)
+	if _, err := p.EnqueueBatch(ctx, h, items); !errors.Is(err, jobs.ErrInvalid) {
+		t.Errorf("J4: 10,001 tasks: %v", err)
+	}
+	if s := must(p.Stats(ctx, h)); s.Submitted != 0 {
+		t.Errorf("J4: %d tasks are taken", s.Submitted)
+	}
+	if _, err := p.EnqueueBatch(ctx, h, items[1:]); err != nil {
+		t.Errorf("10,000 tasks: %v", err)
 	}
 }

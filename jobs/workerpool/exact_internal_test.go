@@ -84,7 +84,7 @@ func TestRoute(t *testing.T) {
 	if len(places) < 10 {
 		t.Errorf("20 keys go to %d of 64 partitions", len(places))
 	}
-	if first, again := at("a", options{}), at("a", options{}); first != again || first != place(`"a"`) {
+	if at("a", options{}) != place(`"a"`) {
 		t.Error("a task without keys, from a caller without a host, does not go by its input")
 	}
 	one := New(Config[string, string]{Name: "p"})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,7 @@ type dying struct {
 	t      *testing.T
 	disk   *failing.Disk
 	mem    *memstore.Store
+	life   atomic.Int32 // which process it is, from 1
 	host   *object.Host
 	tasks  *pool                      // runs its tasks here
 	claims *pool                      // its tasks wait for outside workers
@@ -78,6 +80,7 @@ func ended() context.Context {
 }
 
 func (d *dying) open(e storage.Engine) bool {
+	d.life.Add(1)
 	h, err := object.Open(object.Options{
 		Storage: storage.Options{Engine: e, Shards: 2}, Logger: slog.New(slog.DiscardHandler),
 	}, d.tasks, d.claims)
@@ -98,7 +101,7 @@ func (d *dying) work(ctx context.Context, t *workerpool.Task[string]) (string, e
 	switch {
 	case strings.HasPrefix(t.In, "bad"):
 		return "", errors.New("bad")
-	case strings.HasPrefix(t.In, "hangs") && d.host.Epoch() == 1:
+	case strings.HasPrefix(t.In, "hangs") && d.life.Load() == 1:
 		<-ctx.Done()
 		return "", ctx.Err()
 	}

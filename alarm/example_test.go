@@ -2,6 +2,7 @@ package alarm_test
 
 import (
 	"fmt"
+	"log"
 	"math"
 	"time"
 
@@ -73,7 +74,7 @@ func ExampleScheduler() {
 		},
 	})
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
 	scheduler.Start()
 	defer scheduler.Stop()

@@ -1,9 +1,12 @@
 package jobs
 
 import (
+	"math"
 	"testing"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/recovery"
 )
 
@@ -80,5 +83,32 @@ func TestSkipAtItsGrace(t *testing.T) {
 				t.Errorf("every %v, %v late: run is %t", period, late, run)
 			}
 		}
+	}
+}
+
+// Proves J9: a snooze is no attempt and no recovery, and its time does not count for
+// Retry.MaxElapsed.
+func TestSnoozedRun(t *testing.T) {
+	run := Run{Number: 7, Attempt: 2, Recoveries: 4, Recovering: true, FirstAt: noon}
+	want := Run{Number: 7, Attempt: 1, RetryAt: noon.Add(time.Hour)}
+	if got := run.snoozed(noon, time.Hour); got != want {
+		t.Errorf("without a failure: %+v, want %+v", got, want)
+	}
+	run.Failures, want.Failures, want.FirstAt = 1, 1, noon.Add(time.Hour)
+	if got := run.snoozed(noon, time.Hour); got != want {
+		t.Errorf("after a failure: %+v, want %+v", got, want)
+	}
+}
+
+// Proves J5, A8: a wake-up that fails is tried again without end, and one is cut off ten
+// times before it counts as a dead letter, unless the class says otherwise.
+func TestClassOptions(t *testing.T) {
+	o := ClassOptions(object.ClassOptions{})
+	if o.AlarmRetry.MaxRetries != math.MaxInt || o.MaxAlarmCrashes != 10 {
+		t.Errorf("defaults: %+v", o)
+	}
+	o = ClassOptions(object.ClassOptions{AlarmRetry: alarm.Retry{MaxRetries: 1}, MaxAlarmCrashes: 2})
+	if o.AlarmRetry.MaxRetries != 1 || o.MaxAlarmCrashes != 2 {
+		t.Errorf("given: %+v", o)
 	}
 }

@@ -368,3 +368,26 @@ func TestHeldBackIsReported(t *testing.T) {
 		t.Errorf("%d are held, %d late", len(s.held), len(s.late))
 	}
 }
+
+// Proves A8: suspects that come late wait until all trials that are planned are over.
+func TestLateSuspectsWaitForTheTrials(t *testing.T) {
+	c := &handClock{now: handZero}
+	x, late := &suspect{subject: subject{gen: 1}, set: 1}, &suspect{subject: subject{gen: 2}, set: 1}
+	s := &suspects{
+		host: &Host{seams: seam.Seams{Clock: c}}, held: map[subject]*suspect{x.subject: x, late.subject: late},
+		queue: []trial{{members: []*suspect{x}, at: handZero.Add(time.Second)}}, late: []*suspect{late},
+	}
+	s.row.phase = holding
+	if do := s.next(); do != nil || len(s.queue) != 1 || len(s.late) != 1 {
+		t.Errorf("while one is planned: does something: %v, %d trials, %d late", do != nil, len(s.queue), len(s.late))
+	}
+	delete(s.held, x.subject)
+	if do := s.next(); do == nil || len(s.queue) != 1 || len(s.late) != 0 || s.queue[0].members[0] != late || !s.stale {
+		t.Errorf("after it: does something: %v, %d trials, %d late", do != nil, len(s.queue), len(s.late))
+	}
+	delete(s.held, late.subject)
+	s.stale = false
+	if s.next(); s.stale {
+		t.Error("a plan of nothing is stored")
+	}
+}

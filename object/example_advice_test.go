@@ -50,8 +50,10 @@ func ExampleState_LogCommitted() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer host.Shutdown(ctx)
 	if _, err := open.Call(ctx, host, "a-1", "alice"); err != nil {
+		log.Fatal(err)
+	}
+	if err := host.Shutdown(ctx); err != nil {
 		log.Fatal(err)
 	}
 	// Output: level=INFO msg="account opened" class=account object=a-1 owner=alice

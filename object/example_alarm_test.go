@@ -42,6 +42,14 @@ func ring(defs ...object.Definition) *object.Host {
 	return host
 }
 
+// silence shuts a host down. A program gives Shutdown a context with a limit, because it
+// waits for all that runs.
+func silence(host *object.Host) {
+	if err := host.Shutdown(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
 // reminders is a class of reminders that tell when they ring, and a method that
 // sets one.
 func reminders(rang chan<- object.AlarmInfo, fail error, o ...object.ClassOptions) (*object.Class[Reminder], *object.Method[time.Duration, bool]) {
@@ -69,7 +77,7 @@ func ExampleState_DeleteAlarm() {
 		return set, err
 	})
 	host := ring(class)
-	defer host.Shutdown(ctx)
+	defer silence(host)
 
 	fmt.Println(in.Call(ctx, host, "tea", time.Hour))
 	fmt.Println(never.Call(ctx, host, "tea", struct{}{}))
@@ -86,7 +94,7 @@ func ExampleHost_DeadLetters() {
 		OnDeadLetter: func(_ context.Context, d object.DeadLetter) { dead <- d },
 	})
 	host := ring(class)
-	defer host.Shutdown(ctx)
+	defer silence(host)
 
 	if _, err := in.Call(ctx, host, "tea", 0); err != nil {
 		log.Fatal(err)
@@ -116,7 +124,7 @@ func ExampleRetryAfter() {
 	rang := make(chan object.AlarmInfo, 1)
 	class, in := reminders(rang, object.RetryAfter(time.Millisecond, errors.New("busy")))
 	host := ring(class)
-	defer host.Shutdown(ctx)
+	defer silence(host)
 
 	if _, err := in.Call(ctx, host, "tea", 0); err != nil {
 		log.Fatal(err)

@@ -51,11 +51,19 @@ func memory(defs ...object.Definition) *object.Host {
 	return host
 }
 
+// leave shuts a host down. A program gives Shutdown a context with a limit, because it
+// waits for all that runs.
+func leave(host *object.Host) {
+	if err := host.Shutdown(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
 // A class has a name, a constructor and handlers; a host runs its objects.
 func Example() {
 	ctx := context.Background()
 	host := memory(Counters)
-	defer host.Shutdown(ctx)
+	defer leave(host)
 
 	fmt.Println(Add.Call(ctx, host, "visits", 1))
 	fmt.Println(Add.Call(ctx, host, "visits", 2))
@@ -80,7 +88,7 @@ func ExampleOpen() {
 func ExampleIdempotent() {
 	ctx := context.Background()
 	host := memory(Counters)
-	defer host.Shutdown(ctx)
+	defer leave(host)
 
 	for range 3 {
 		fmt.Println(Add.Call(ctx, host, "visits", 1, object.Idempotent("request-17", time.Hour)))
@@ -96,7 +104,7 @@ func ExampleIdempotent() {
 func ExampleUnconfirmed() {
 	ctx := context.Background()
 	host := memory(Counters)
-	defer host.Shutdown(ctx)
+	defer leave(host)
 
 	if _, err := Add.Call(ctx, host, "visits", 1, object.Unconfirmed()); err != nil {
 		log.Fatal(err)
@@ -109,7 +117,7 @@ func ExampleUnconfirmed() {
 func ExampleHost_CallBytes() {
 	ctx := context.Background()
 	host := memory(Counters)
-	defer host.Shutdown(ctx)
+	defer leave(host)
 
 	answer, err := host.CallBytes(ctx, "counter", "visits", "add", []byte("41"))
 	fmt.Printf("%s %v\n", answer, err)
@@ -147,7 +155,7 @@ func ExampleRetryable() {
 func ExampleHost_Objects() {
 	ctx := context.Background()
 	host := memory(Counters)
-	defer host.Shutdown(ctx)
+	defer leave(host)
 	for _, name := range []string{"a", "b"} {
 		if _, err := Add.Call(ctx, host, name, 7); err != nil {
 			log.Fatal(err)
@@ -182,7 +190,7 @@ func ExampleHost_Wake() {
 		return NewCounter(ctx, st)
 	})
 	host := memory(class)
-	defer host.Shutdown(ctx)
+	defer leave(host)
 
 	fmt.Println(host.Wake(ctx, class.ID(host.NewName())))
 	// Output:
@@ -194,7 +202,7 @@ func ExampleHost_Wake() {
 func ExampleHost_Collector() {
 	ctx := context.Background()
 	host := memory(Counters)
-	defer host.Shutdown(ctx)
+	defer leave(host)
 	if _, err := Add.Call(ctx, host, "a", 1); err != nil {
 		log.Fatal(err)
 	}

@@ -40,6 +40,14 @@ func serve(defs ...object.Definition) *object.Host {
 	return host
 }
 
+// end shuts a host down. A program gives Shutdown a context with a limit, because it
+// waits for all that runs.
+func end(host *object.Host) {
+	if err := host.Shutdown(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+}
+
 // A handler that fails leaves no trace; its error arrives unchanged.
 func ExampleMethod_Call_error() {
 	ctx := context.Background()
@@ -51,7 +59,7 @@ func ExampleMethod_Call_error() {
 		return full
 	})
 	host := serve(class)
-	defer host.Shutdown(ctx)
+	defer end(host)
 	_, err := do.Call(ctx, host, "a", struct{}{})
 	in, failed := host.Inspect(ctx, class.ID("a"))
 	if failed != nil {
@@ -79,7 +87,7 @@ func ExampleState_Release() {
 		})
 	})
 	host = serve(class)
-	defer host.Shutdown(ctx)
+	defer end(host)
 	_, err := do.Call(ctx, host, "a", struct{}{})
 	fmt.Println(err)
 	// Output:
@@ -101,7 +109,7 @@ func ExampleState_Await() {
 		return l.st.Await(ctx, both)
 	})
 	host := serve(class)
-	defer host.Shutdown(ctx)
+	defer end(host)
 	other := make(chan error)
 	go func() {
 		_, err := do.Call(ctx, host, "a", struct{}{})
@@ -126,7 +134,7 @@ func ExampleState_Go() {
 		})
 	})
 	host := serve(class)
-	defer host.Shutdown(ctx)
+	defer end(host)
 	_, err := do.Call(ctx, host, "a", struct{}{})
 	fmt.Println(err, <-done)
 	in, failed := host.Inspect(ctx, class.ID("a"))
@@ -150,7 +158,7 @@ func ExampleState_Start() {
 		})
 	})
 	host := serve(class)
-	defer host.Shutdown(ctx)
+	defer end(host)
 	_, err := do.Call(ctx, host, "a", struct{}{})
 	w.Cancel(errors.New("seen enough"))
 	fmt.Println(err, <-done)
@@ -166,7 +174,7 @@ func ExampleState_BlockConcurrencyWhile() {
 		})
 	})
 	host := serve(class)
-	defer host.Shutdown(ctx)
+	defer end(host)
 	_, err := do.Call(ctx, host, "a", struct{}{})
 	fmt.Println(err)
 	// Output: the lamp is broken
@@ -180,7 +188,7 @@ func ExampleState() {
 		return nil
 	})
 	host := serve(class)
-	defer host.Shutdown(ctx)
+	defer end(host)
 	_, err := do.Call(ctx, host, "a", struct{}{})
 	fmt.Println(err)
 	// Output:
@@ -199,7 +207,7 @@ func ExampleState_OpenExecution() {
 		return l.st.CloseExecution(ctx)
 	})
 	host := serve(class)
-	defer host.Shutdown(ctx)
+	defer end(host)
 	for _, open = range []bool{true, false} {
 		if _, err := do.Call(ctx, host, "a", struct{}{}); err != nil {
 			log.Fatal(err)
@@ -219,7 +227,7 @@ func ExampleHost_Recoveries() {
 		return l.st.Recovered(ctx, object.Recovery{Cause: "process died", Attempt: 1, Action: "runs again"})
 	})
 	host := serve(class)
-	defer host.Shutdown(ctx)
+	defer end(host)
 	if _, err := do.Call(ctx, host, "a", struct{}{}); err != nil {
 		log.Fatal(err)
 	}
@@ -237,7 +245,7 @@ func ExampleState_NextSequence() {
 		return nil
 	})
 	host := serve(class)
-	defer host.Shutdown(ctx)
+	defer end(host)
 	if _, err := do.Call(ctx, host, "a", struct{}{}); err != nil {
 		log.Fatal(err)
 	}
@@ -251,7 +259,7 @@ func ExampleState_Purge() {
 		return errors.Join(l.st.Storage().Put(ctx, "k", 1), l.st.Emit(ctx, "closed", "for good"), l.st.Purge(ctx))
 	})
 	host := serve(class)
-	defer host.Shutdown(ctx)
+	defer end(host)
 	_, err := do.Call(ctx, host, "a", struct{}{})
 	in, failed := host.Inspect(ctx, class.ID("a"))
 	if failed != nil {
@@ -277,7 +285,7 @@ func ExampleState_Backlog() {
 		return nil
 	})
 	host := serve(class)
-	defer host.Shutdown(ctx)
+	defer end(host)
 	_, err := do.Call(ctx, host, "a", struct{}{})
 
 	registry := prometheus.NewRegistry()
@@ -307,7 +315,7 @@ func ExampleState_StartSuspect() {
 		return l.st.Start(ctx, &w, "work", run)
 	})
 	host := serve(class)
-	defer host.Shutdown(ctx)
+	defer end(host)
 	_, err := do.Call(ctx, host, "a", struct{}{})
 	<-ended
 	fmt.Println(err)
@@ -321,7 +329,7 @@ func ExampleState_Emit() {
 		return errors.Join(l.st.Emit(ctx, "switched", "on"), l.st.Emit(ctx, "switched", "off"))
 	})
 	host := serve(class)
-	defer host.Shutdown(ctx)
+	defer end(host)
 	if _, err := do.Call(ctx, host, "a", struct{}{}); err != nil {
 		log.Fatal(err)
 	}

@@ -255,3 +255,18 @@ func TestFullDiskAfterTheLine(t *testing.T) {
 		s.Always("it has come again", len(w.started) == 2, w.started)
 	})
 }
+
+// Proves J17: those that wait start when the rate lets them, however long works run.
+func TestRateWhileWorksRun(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		w := newWorkers(s, object.WorkLimit{StartRate: object.StartRate{Starts: 1, Per: 100 * time.Millisecond, Burst: 1}})
+		for _, name := range []string{"a", "b", "c", "d"} {
+			_, err := w.begin.Call(s.Context(), s, name, "start")
+			s.OK(err)
+		}
+		for i := range 4 { // each work runs for a second
+			s.Always("as many as the rate lets", len(w.started) == i+1, w.started)
+			s.Advance(100 * time.Millisecond)
+		}
+	})
+}

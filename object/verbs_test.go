@@ -352,3 +352,45 @@ func TestWakeOfAnOverloadedObject(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// Proves O11: a call is refused when the mailbox has its limit, or when the first that
+// waits has done so for longer than the age limit, to the nanosecond.
+func TestMailboxAtItsBounds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t, object.ClassOptions{MailboxLimit: 3, MailboxAge: time.Second}).open()
+		defer f.close()
+		f.must("a", nothing)
+		var wg sync.WaitGroup
+		gate := make(chan struct{})
+		queue := func() {
+			wg.Go(func() { f.must("a", func(*thing, context.Context) (any, error) { <-gate; return nil, nil }) })
+			synctest.Wait()
+		}
+		refused := func(step string, want bool) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond/2+1)
+			defer cancel()
+			_, err := f.do.Call(ctx, f.host, "a", nothing)
+			if errors.Is(err, object.ErrOverloaded) != want || err == nil {
+				t.Errorf("O11: %s: %v", step, err)
+			}
+		}
+		queue() // it runs
+		queue() // the first that waits
+		pass(time.Second - 2)
+		refused("before the age", false)
+		pass(1)
+		queue() // at the age
+		pass(1)
+		refused("beyond the age", true)
+		close(gate)
+		wg.Wait()
+		gate = make(chan struct{})
+		for range 4 {
+			queue()
+		}
+		refused("a mailbox with its limit", true)
+		close(gate)
+		wg.Wait()
+	})
+}

@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"fmt"
+	"log"
 
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
@@ -11,18 +12,19 @@ import (
 func ExampleStore_Commit() {
 	s, err := storage.Open(storage.Options{Engine: memstore.New()})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer s.Close()
 	var b storage.Batch
 	b.SetMeta("greeting", []byte("hello"))
 	ticket, err := s.Commit(&b)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
-	v, _, _ := s.Meta("greeting")
+	v, _, err := s.Meta("greeting")
+	if err != nil {
+		log.Fatal(err)
+	}
 	fmt.Printf("%s durable=%v\n", v, s.Durable(ticket))
 	fmt.Println(s.WaitDurable(ticket), s.Durable(ticket))
 	// Output:

@@ -66,14 +66,17 @@ func (b *bar) show(done, total uint64) {
 	if len(text)+besideBar > width {
 		text = fmt.Sprintf("%*s/%s", len(all), grouped(done), all)
 	}
+	// A terminal that does not take the bar shows nothing, so errors are dropped.
 	if b.bar == nil {
 		b.bar = progressbar.NewOptions64(int64(total), progressbar.OptionSetWriter(b.w),
 			progressbar.OptionSetDescription(text), progressbar.OptionSetPredictTime(false),
 			progressbar.OptionSetWidth(min(barWidth, max(0, width-len(text)-besideBar))))
-	} else {
-		b.bar.Describe(text)
+		_ = b.bar.Set64(int64(done))
+		_ = b.bar.RenderBlank() // because Set64 draws nothing below one percent
+		return
 	}
-	_ = b.bar.Set64(int64(done)) // a terminal that does not take it shows nothing
+	b.bar.Describe(text)
+	_ = b.bar.Set64(int64(done))
 }
 
 func (b *bar) say(format string, args ...any) {

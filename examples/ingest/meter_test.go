@@ -33,3 +33,16 @@ func TestBar(t *testing.T) {
 		t.Errorf("it tells%s", got)
 	}
 }
+
+// The count is shown before the first percent is full.
+func TestBarBelowOnePercent(t *testing.T) {
+	var out strings.Builder
+	b := &bar{place: place{w: &out}}
+	b.show(0, 7711)
+	b.show(64, 7711)
+	for _, want := range []string{"Indexed     0 of 7,711 files   0% |", "Indexed    64 of 7,711 files   0% |"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it shows %q, without %q", out.String(), want)
+		}
+	}
+}

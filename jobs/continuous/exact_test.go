@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,6 +71,33 @@ func TestEndOfAnExecutionThatTheStatusDenies(t *testing.T) {
 	})
 }
 
+// Proves J3, J8: a stop of a job whose metadata names an execution that is not open is
+// an error, and leaves the rows as they are.
+func TestStopOfAnUnknownExecution(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		j := ticking(s, continuous.Config[tally]{Run: func(context.Context, *continuous.Run[tally]) error { s.Sleep(time.Hour); return nil }})
+		s.Host(j)
+		start(s, j, "a")
+		s.Advance(time.Second)
+		var m jobs.Meta
+		if _, err := harness.Stored(s.Store(), j.ID("a"), jobs.MetaKey, &m); err != nil {
+			s.Fatalf("read: %v", err)
+		}
+		m.ExecutionID = "other"
+		value, err := json.Marshal(m)
+		s.OK(err)
+		s.Crash(harness.Kill)
+		s.Restart(harness.WithCode(raws))
+		s.Must(writeRaw.Call(s.Context(), s, "a", rawRow{Key: jobs.MetaKey, Value: value}))
+		s.Crash(harness.Kill)
+		s.Restart(harness.WithCode(j))
+		before := rowsOf(s, j.ID("a"))
+		err = stopIt(s, j)
+		s.Always("refused", errors.Is(err, jobs.ErrStaleExecution), err)
+		s.Always("the rows are as they were", rowsOf(s, j.ID("a")) == before, rowsOf(s, j.ID("a")), before)
+	})
+}
+
 // Proves J16: a job that waits for a permit and is paused, or is not due any more,
 // does not say that it waits.
 func TestPausedJobDoesNotWait(t *testing.T) {
@@ -85,6 +114,72 @@ func TestPausedJobDoesNotWait(t *testing.T) {
 		s.Always("paused, it does not", !st.Waiting && st.Due.IsZero(), st)
 		st, _ = know(s, j, "first")
 		s.Always("nor does one that executes", !st.Waiting, st)
+	})
+}
+
+// Proves R2, J6: a run whose end cannot be stored, because it writes too much, is taken for
+// lost at the stale threshold and runs again, until its recoveries are used up (R4).
+func TestEndThatCannotBeStored(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		calls := 0
+		j := ticking(s, continuous.Config[tally]{Run: func(context.Context, *continuous.Run[tally]) error {
+			calls++
+			return errors.New(strings.Repeat("x", jobs.MaxTextBytes))
+		}})
+		s.Host(j)
+		start(s, j, "a")
+		s.Advance(29 * time.Second)
+		s.Always("not before the threshold", calls == 1, calls)
+		s.Advance(2 * time.Second)
+		s.Always("again at the threshold", calls == 2, calls)
+		s.Advance(3 * time.Minute)
+		st, _ := know(s, j, "a")
+		s.Always("and then given up", calls == 4 && st.Meta.Status == jobs.Failed, calls, st.Meta)
+	}, harness.HostOptions(func(o *object.Options) { o.MaxBatchBytes = 3000 }))
+}
+
+// Proves J10: the turn that terminates an overdue job begins no run of it.
+func TestTerminateOfAnOverdueJob(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		j := scheduled(s, time.Hour)
+		s.Host(j)
+		start(s, j, "a")
+		s.Advance(time.Minute)
+		s.Crash(harness.Kill)
+		s.Advance(2 * time.Hour)
+		s.Restart()
+		before := len(s.World().Log())
+		s.OK(j.Terminate(s.Context(), s, "a", ""))
+		s.Advance(2 * time.Hour)
+		s.Always("no run any more", len(s.World().Log()) == before, s.World().Log())
+	})
+}
+
+// A call of many jobs calls 64 of them at a time.
+func TestEachAtItsDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := continuous.New(continuous.Config[int]{Name: "job", Run: func(context.Context, *continuous.Run[int]) error { return nil }})
+		h, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for asked, want := range map[int]int{0: 64, -1: 64, 1: 1, 65: 65, 1000: 100} {
+			var running, most atomic.Int64
+			names := ids(100)
+			jobs.Each(h, names, asked, func(int) {
+				n := running.Add(1)
+				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+				}
+				time.Sleep(time.Second)
+				running.Add(-1)
+			})
+			if int(most.Load()) != want {
+				t.Errorf("asked for %d at once: %d, want %d", asked, most.Load(), want)
+			}
+		}
+		if err := h.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -151,3 +151,13 @@ func TestDamagedGeneration(t *testing.T) {
 		}
 	})
 }
+
+// Proves S9: a number that has no end, as the last byte of a buffer, is damage.
+func TestBufferEndsInANumber(t *testing.T) {
+	if _, err := decodeBuffer([]byte{bufferVersion, 1, 0x80}); !errors.Is(err, jobs.ErrInvalid) {
+		t.Errorf("read with %v", err)
+	}
+	if b, err := decodeBuffer([]byte{bufferVersion, 1, 2}); err != nil || b.open.count != 1 {
+		t.Errorf("a number that is whole: %+v, %v", b, err)
+	}
+}

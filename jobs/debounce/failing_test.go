@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +45,7 @@ type dying struct {
 	plain   *debounce.Job[string, struct{}]
 	folded  *debounce.Job[string, []string]
 	acked   map[string]bool
+	mu      sync.Mutex                   // guards flushed: two jobs flush at a time
 	flushed map[string]map[string]uint64 // by id and event: the generation it was flushed with
 	over    bool                         // the process runs on a disk that does not fail
 }
@@ -97,6 +99,8 @@ func (d *dying) flush(id string, generation uint64, attempt int, events []string
 	if generation == 1 && attempt == 1 {
 		return errors.New("not yet")
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.flushed[id] == nil {
 		d.flushed[id] = map[string]uint64{}
 	}

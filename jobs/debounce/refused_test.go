@@ -3,6 +3,7 @@ package debounce_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"testing"
 	"testing/synctest"
@@ -64,5 +65,62 @@ func TestEventThatCannotBeEncoded(t *testing.T) {
 		if err := h.Shutdown(ctx); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// Proves D3: events that cannot be decoded are not taken for flushed: the job fails, and
+// keeps them for a definition that can.
+func TestEventsThatCannotBeDecoded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, mem := context.Background(), memstore.New()
+		var flushed []string
+		texts := debounce.New(debounce.Config[string, struct{}]{
+			Name: "job", Quiet: time.Minute,
+			Flush: func(_ context.Context, f *debounce.Flush[string, struct{}]) error {
+				flushed = append(flushed, f.Events...)
+				return nil
+			},
+		})
+		numbers := debounce.New(debounce.Config[int, struct{}]{
+			Name: "job", Quiet: time.Minute,
+			Flush: func(context.Context, *debounce.Flush[int, struct{}]) error {
+				t.Error("texts are flushed as numbers")
+				return nil
+			},
+		})
+		open := func(def object.Definition) *object.Host {
+			h, err := object.Open(object.Options{Storage: storage.Options{Engine: mem, Shards: 1}, Logger: slog.New(slog.DiscardHandler)}, def)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return h
+		}
+		shut := func(h *object.Host) {
+			if err := h.Shutdown(ctx); err != nil {
+				t.Error(err)
+			}
+			mem = mem.Crash(0)
+		}
+		h := open(texts)
+		if _, err := texts.Add(ctx, h, "a", "text"); err != nil {
+			t.Fatal(err)
+		}
+		shut(h)
+		h = open(numbers)
+		time.Sleep(time.Hour)
+		st, err := numbers.Status(ctx, h, "a")
+		if err != nil || st.Meta.Status != jobs.Failed || st.EventsFlushed != 0 || st.Flushing != 1 {
+			t.Errorf("D3: %+v, %v", st, err)
+		}
+		shut(h)
+		h = open(texts)
+		if err := texts.Resume(ctx, h, "a"); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		if len(flushed) != 1 || flushed[0] != "text" {
+			t.Errorf("D3: flushed are %q", flushed)
+		}
+		shut(h)
 	})
 }

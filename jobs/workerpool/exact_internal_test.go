@@ -49,6 +49,7 @@ func TestBoundsOfConfig(t *testing.T) {
 		"one attempt, and a deadline": {Config[int, int]{Retry: jobs.Retry{MaxAttempts: 1}, Timeout: 1}, false},
 	} {
 		d := c.config.withDefaults()
+		d.Name = "pool"
 		if err := d.validate(); errors.Is(err, jobs.ErrInvalid) != c.wrong {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -28,7 +28,7 @@ var typeMutants = []mutant{
 			Reason: g.reason, Due: g.due, First: g.first, Last: g.last, Count: g.count,
 			Events: events, State: state,
 			Attempt: x.Run.Attempt, Recovering: x.Run.Recovering, LastError: x.Run.LastError,
-			st: in.st,
+			job: in.job, st: in.st,
 		})
 `,
 			New: `		f := &Flush[E, S]{
@@ -36,7 +36,7 @@ var typeMutants = []mutant{
 			Reason: g.reason, Due: g.due, First: g.first, Last: g.last, Count: g.count,
 			Events: events, State: state,
 			Attempt: x.Run.Attempt, Recovering: x.Run.Recovering, LastError: x.Run.LastError,
-			st: in.st,
+			job: in.job, st: in.st,
 		}
 		if mutant("flush-called-twice") {
 			if err := in.config.Flush(ctx, f); err != nil {

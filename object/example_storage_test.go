@@ -200,8 +200,11 @@ func ExampleState_MarksEnd() {
 			}
 		}
 		end, err := s.st.MarksEnd(ctx)
+		if err != nil {
+			return err
+		}
 		fmt.Println(end.Sub(s.st.Now()).Round(time.Minute))
-		return err
+		return nil
 	})
 	// Output:
 	// 1h0m0s

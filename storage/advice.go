@@ -31,6 +31,9 @@ func advised(dir string, err error) error {
 			return err
 		}
 	}
+	if a := (*advice)(nil); errors.As(err, &a) {
+		return err
+	}
 	switch {
 	case isFull(err):
 		return &advice{err, fmt.Sprintf("free some space on the disk of %s and open it again", dir), ErrNoSpace}
@@ -38,6 +41,15 @@ func advised(dir string, err error) error {
 		return &advice{err, fmt.Sprintf("the process must be able to write to %s and to all files in it: give them to its user, or name another directory", dir), nil}
 	case isNotExist(err):
 		return &advice{err, fmt.Sprintf("a file of the store in %s is missing: bring it back from a copy of the store", dir), ErrCorrupt}
+	}
+	return err
+}
+
+// notMade adds to the error of making the directory of a store what to do about it, if
+// the name is the cause.
+func notMade(dir string, err error) error {
+	if isNotExist(err) || errors.Is(err, syscall.ENOTDIR) {
+		return &advice{err, fmt.Sprintf("the directory %s cannot be made there: name another", dir), nil}
 	}
 	return err
 }

@@ -50,6 +50,16 @@ func TestOpenSaysWhatToDo(t *testing.T) {
 			checkAndClose(t, open(t, o)) // nothing is broken when the cause is gone
 		}
 	}
+	for _, cause := range []error{syscall.ENOENT, syscall.ENOTDIR} { // such as below /proc, or below a file
+		o := memOptions(vfs.NewMem())
+		o.Pebble.FS = errorfs.Wrap(o.Pebble.FS, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind == errorfs.OpMkdirAll {
+				return cause
+			}
+			return nil
+		}))
+		wantOpenError(t, o, cause, "store cannot be made", "name another")
+	}
 	o := made()
 	names, err := o.Pebble.FS.List("store")
 	if err != nil {

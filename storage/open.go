@@ -180,7 +180,7 @@ func makeDir(o Options) error {
 		_, err = fsys.Stat(dir)
 	}
 	if err := fsys.MkdirAll(o.Dir, 0o755); err != nil {
-		return fmt.Errorf("storage: %w", err)
+		return notMade(o.Dir, fmt.Errorf("storage: %w", err))
 	}
 	for _, dir := range made {
 		if err := syncDir(fsys, dir); err != nil {

@@ -33,7 +33,10 @@ func ExampleConfig_concurrency() {
 		log.Fatal(err)
 	}
 	started, err := Feeds.Start(ctx, host, "news", struct{}{})
-	fmt.Println(started.Created, err)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("created:", started.Created)
 	for e, err := range host.Watch(ctx, Feeds.ID("news"), 0) {
 		if err != nil {
 			log.Fatal(err)
@@ -45,5 +48,5 @@ func ExampleConfig_concurrency() {
 	if err := host.Shutdown(ctx); err != nil {
 		log.Fatal(err)
 	}
-	// Output: true <nil>
+	// Output: created: true
 }

@@ -102,7 +102,7 @@ func outbox(store *storage.Store, id storage.ID) (cents int, err error) {
 
 func TestNoMoneyIsMadeOrLost(t *testing.T) {
 	promises := []harness.Option{harness.Invariant("no money is made or lost", constant), harness.NoLostAck, harness.OneAlarm}
-	harness.Exhaust(t, transfers(month), append(promises, harness.Depth(2), harness.Budget(400))...)
+	harness.Exhaust(t, transfers(month), append(promises, harness.Depth(2), harness.Budget(250))...)
 	harness.Exhaust(t, transfers(month), append(promises, harness.Seed(7), harness.Downtime(48*time.Hour))...)
 	harness.Exhaust(t, transfers(month), append(promises, harness.PebbleStore(), harness.Budget(60))...)
 }

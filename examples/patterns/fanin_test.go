@@ -25,7 +25,7 @@ func TestEachClickCountsOnce(t *testing.T) {
 			}
 			return err
 		})
-	}, harness.Depth(2), harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned, harness.Downtime(5*time.Hour), harness.Budget(250))
+	}, harness.Depth(2), harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned, harness.Downtime(5*time.Hour), harness.Budget(150))
 }
 
 func TestEachPageIsTakenOffOnce(t *testing.T) {
@@ -49,5 +49,5 @@ func TestEachPageIsTakenOffOnce(t *testing.T) {
 			}
 			return err
 		})
-	}, harness.Depth(2), harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned, harness.Budget(250))
+	}, harness.Depth(2), harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned, harness.Budget(150))
 }

@@ -3,6 +3,19 @@ package main
 // poolMutants are bugs of the worker pool.
 var poolMutants = []mutant{
 	{
+		Name: "task-does-not-know-its-pool", Promise: "J6", File: "jobs/workerpool/convert.go",
+		Edits: []edit{{
+			Old: `	return t, p.input(part, r, version, &t.In)
+`,
+			New: `	if mutant("task-does-not-know-its-pool") {
+		t.pool = nil
+	}
+	return t, p.input(part, r, version, &t.In)
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestTaskKnowsItsPool",
+	},
+	{
 		Name: "batch-refused-after-its-first-write", Promise: "W6", File: "jobs/workerpool/submit.go",
 		Edits: []edit{{
 			Old: `	refs, same, err := p.admitAll(ctx, inputs, all)

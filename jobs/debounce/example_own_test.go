@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Visits adds up in two stages: the visits of a page, and the sums of all pages. The
-// name Visits inside of Flush would be an initialization cycle.
-var Visits = debounce.New(debounce.Config[int, int]{
+// Sums adds up visits in two stages: the visits of a page, and the sums of all pages. The
+// name Sums inside of Flush would be an initialization cycle.
+var Sums = debounce.New(debounce.Config[int, int]{
 	Name: "visits", Quiet: 20 * time.Millisecond,
 	Reduce: func(sum int, _ bool, n int) (int, error) { return sum + n, nil },
 	Flush: func(ctx context.Context, f *debounce.Flush[int, int]) error {
@@ -34,16 +34,16 @@ func ExampleFlush_Job() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	host, err := object.Open(object.Options{Dir: dir}, Visits)
+	host, err := object.Open(object.Options{Dir: dir}, Sums)
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, n := range []int{3, 4} {
-		if _, err := Visits.Add(ctx, host, "home", n); err != nil {
+		if _, err := Sums.Add(ctx, host, "home", n); err != nil {
 			log.Fatal(err)
 		}
 	}
-	for e, err := range host.Watch(ctx, Visits.ID("all"), 0) {
+	for e, err := range host.Watch(ctx, Sums.ID("all"), 0) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -14,16 +14,16 @@ import (
 // second stage, whatever crashes.
 func TestFlushAddsToItsOwnDefinition(t *testing.T) {
 	crashes.Try(t, func(s *harness.Sim) {
-		s.Host(Visits)
+		s.Host(Sums)
 		for i, id := range []string{"a", "b"} {
 			s.OK(s.Retry(func() error {
-				_, err := Visits.Add(s.Context(), s, id, i+1, jobs.EventID("e"))
+				_, err := Sums.Add(s.Context(), s, id, i+1, jobs.EventID("e"))
 				return err
 			}))
 		}
 		s.Advance(time.Minute)
 		s.Finally("two events have reached the second stage", func() error {
-			st, err := Visits.Status(s.Context(), s, "all")
+			st, err := Sums.Status(s.Context(), s, "all")
 			s.Always("two events", err != nil || st.EventsFlushed == 2, st)
 			return err
 		})

@@ -27,7 +27,7 @@ func TestTaskSubmitsToItsOwnPool(t *testing.T) {
 	}, harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned)
 }
 
-// The pool of a task is the pool itself, for a claimed task too.
+// Proves J6: the pool of a task is the pool itself, for a claimed task too.
 func TestTaskKnowsItsPool(t *testing.T) {
 	h := open(t, t.TempDir(), parcels)
 	must(parcels.Enqueue(ctx, h, "to Lyon"))

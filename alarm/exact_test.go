@@ -243,3 +243,22 @@ func TestTurnWrapsWhenTheLastClassGoes(t *testing.T) {
 		t.Errorf("it is the turn of %s, want a", n.Class)
 	}
 }
+
+// The first byte of a row is its version. A count is at most that of 31 bits, and an
+// error of another writer is cut as one's own is.
+func TestRowAtItsBounds(t *testing.T) {
+	if b := AppendRow(nil, Row{}); b[0] != 1 {
+		t.Errorf("version %d, want 1", b[0])
+	}
+	row := Row{Attempt: math.MaxInt32, Crashes: math.MaxInt32}
+	if got, err := DecodeRow(AppendRow(nil, row)); err != nil || got != row {
+		t.Errorf("the greatest counts: %+v, %v", got, err)
+	}
+	if got, err := DecodeRow(AppendRow(nil, Row{Attempt: math.MaxInt32 + 1})); err == nil {
+		t.Errorf("one more: %+v", got)
+	}
+	long := append([]byte{1, 1, 1, 1, 0, 0, 0}, appendText(nil, strings.Repeat("x", MaxErrorBytes+1))...)
+	if got, err := DecodeRow(long); err != nil || len(got.LastError) != MaxErrorBytes {
+		t.Errorf("a long error of another writer: %d bytes, %v", len(got.LastError), err)
+	}
+}

@@ -13,8 +13,8 @@
 //     weight, so none starves.
 //   - A repeated submission is recognised by Idempotent for a time, or by Unique
 //     until the task has ended (W8, W9).
-//   - A task is run again after a failure, and after a crash, which counts as
-//     one (W5). So the work's effects outside of Holdfast may happen more than
+//   - A task is run again after a failure, and after a crash, which costs it no
+//     attempt (W5). So the work's effects outside of Holdfast may happen more than
 //     once: use Task.OutsideKey to recognise a repeat.
 //   - Tasks are run by Config.Work in this process, or by outside workers that
 //     call Claim, Heartbeat, Ack and Nack.

@@ -23,34 +23,50 @@ func OneAlarm(c *Config) {
 // after what is open. An object with an open execution has an alarm. A job whose
 // metadata says executing has an open execution, one that is at rest has no alarm,
 // and a continuous or debounce job that is running has one: a debounce object without
-// events for its end (D6). RecoversWithin checks that what is looked after does get
+// events for its end (D6). A continuous job that has no schedule needs none. RecoversWithin checks that what is looked after does get
 // done.
 func NeverOrphaned(c *Config) {
 	checker(check{
 		name:    "NeverOrphaned",
 		promise: promiseOrphan.String(),
 		stored: func(s *Sim, view *storedState) error {
-			return eachObject(view, func(o storage.Object) error { return notOrphaned(view, o) })
+			return eachObject(view, func(o storage.Object) error { return s.notOrphaned(view, o) })
 		},
 	})(c)
 }
 
 // notOrphaned asks the scrubber, whose rules these are.
-func notOrphaned(view *storedState, o storage.Object) error {
+func (s *Sim) notOrphaned(view *storedState, o storage.Object) error {
 	found, err := recovery.Examine(view, o)
-	if err != nil || found == nil || found.Suspect && !alwaysArmed(view, o) {
+	if err != nil || found == nil || found.Suspect && !s.alwaysArmed(view, o) {
 		return err
 	}
 	return concerning{fmt.Errorf("%s: %s (%s)", o.ID, found.Problem, found.Promise), o.ID.String()}
 }
 
-// alwaysArmed reports whether the job is of a type that has its next alarm
-// whenever it is running. One that owes calls of a hook which its definition does not
-// have any more may rest.
-func alwaysArmed(view *storedState, o storage.Object) bool {
+// alwaysArmed reports whether the job is of a type that has its next alarm whenever it
+// is running. A continuous job whose definition has no schedule rests until it is
+// triggered, and a debounce job may owe calls of a hook that its definition does not
+// have any more.
+func (s *Sim) alwaysArmed(view *storedState, o storage.Object) bool {
 	var meta jobs.Meta
-	ok, err := Stored(view, o.ID, jobs.MetaKey, &meta)
-	return ok && err == nil && (meta.Type == "continuous" || meta.Type == "debounce" && meta.Hooks == 0)
+	if ok, err := Stored(view, o.ID, jobs.MetaKey, &meta); !ok || err != nil {
+		return false
+	}
+	return meta.Type == "continuous" && s.scheduled(o.ID.Class) || meta.Type == "debounce" && meta.Hooks == 0
+}
+
+// scheduled reports whether jobs of a class run by a schedule, as far as is known.
+func (s *Sim) scheduled(class string) bool {
+	for _, d := range s.defs {
+		if job, ok := d.(interface {
+			Name() string
+			Scheduled() bool
+		}); ok && job.Name() == class {
+			return job.Scheduled()
+		}
+	}
+	return true
 }
 
 // RecoversWithin checks that no execution which a crash cut off is left as it was

@@ -253,3 +253,12 @@ func ExampleJob_Rearm() {
 	fmt.Println(r.Jobs, r.Moved, err)
 	// Output: 1 0 <nil>
 }
+
+func ExampleJob_Scheduled() {
+	byHand := continuous.New(continuous.Config[report]{
+		Name: "by-hand",
+		Run:  func(context.Context, *continuous.Run[report]) error { return nil },
+	})
+	fmt.Println(byHand.Scheduled(), Reports.Scheduled())
+	// Output: false true
+}

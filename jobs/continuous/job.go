@@ -52,6 +52,11 @@ func New[S any](c Config[S]) *Job[S] {
 	return j
 }
 
+// Scheduled reports whether the definition has a schedule. Without one a job runs when
+// it is started, triggered, or told by its last run to run again, and rests between
+// without an alarm.
+func (j *Job[S]) Scheduled() bool { return j.config.Schedule != (jobs.Schedule{}) }
+
 // Started is the answer to a Start.
 type Started struct {
 	Created bool        `json:"created"` // false: the job was there, and nothing was changed

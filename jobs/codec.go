@@ -89,7 +89,7 @@ func DecodeExecution(key string, value []byte) (Execution, error) {
 	return decodeExecution(Token(t), value)
 }
 
-// decodeExecution is the reverse of encode. Its error is a storage.ErrCorrupt.
+// decodeExecution reads a row that Execution.append has written. Its error is a storage.ErrCorrupt.
 func decodeExecution(t Token, b []byte) (x Execution, err error) {
 	d := decoder{rest: b}
 	if len(b) == 0 || b[0] != executionVersion {

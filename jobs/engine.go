@@ -249,8 +249,9 @@ func (e *Engine) Close(ctx context.Context, t Token) error {
 	return nil
 }
 
-// Renew extends the lease of an execution that a caller holds, by the lease it
-// had, and returns its new end. It returns ErrStaleExecution if it is not open.
+// Renew extends the lease of an execution that a caller holds until lease from now, or
+// until Options.Lease from now if lease is zero, and returns its new end. It returns
+// ErrStaleExecution if the execution is not open.
 func (e *Engine) Renew(ctx context.Context, t Token, lease time.Duration) (time.Time, error) {
 	x, ok := e.open[t]
 	if !ok {

@@ -117,7 +117,7 @@ func (a *activation) refuseWaiting(cause error) error {
 	for r := a.pop(); r != nil; r = a.pop() {
 		rest = append(rest, r)
 	}
-	var kept []*Request // runtime's own go on with the next activation
+	var refused []*Request // calls; requests of the runtime go on with the next activation
 	for _, r := range rest {
 		if _, ok := r.op.(callable); !ok {
 			if r.state.CompareAndSwap(started, waiting) {
@@ -127,10 +127,10 @@ func (a *activation) refuseWaiting(cause error) error {
 			}
 			continue
 		}
-		kept = append(kept, r)
+		refused = append(refused, r)
 	}
 	a.mu.Unlock()
-	a.hosted.host.refuse(err, kept...)
+	a.hosted.host.refuse(err, refused...)
 	return err
 }
 

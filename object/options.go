@@ -33,7 +33,7 @@ type Options struct {
 	MaxLive int
 	// AlarmsInFlight is how many alarms may be under way at a time: their handlers
 	// run, or what they wrote is not yet durable. While calls from outside are
-	// under way they begin in portions of 32, with a sync of the log between.
+	// under way they begin in portions of 16, with a sync of the log between.
 	// Default: 2048.
 	AlarmsInFlight int
 	// EventRetention is how long events are kept. Default: 24 hours.

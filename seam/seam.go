@@ -7,7 +7,8 @@
 //     on one goroutine at a time, on virtual time, and can be killed at any point.
 //
 // No other package of Holdfast calls time.Now, time.AfterFunc, math/rand or the
-// go statement where a simulation must rule; a test at the root says so.
+// go statement where a simulation must rule; a test of
+// internal/lint checks that.
 package seam
 
 import (

@@ -11,6 +11,8 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/recovery"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // docs/OPERATIONS.md shows the code of this file.
@@ -112,6 +114,20 @@ func deadAlarms(ctx context.Context, host *object.Host) error {
 	return err
 }
 
+// backUp copies the store of a process that has ended, and reads the whole copy.
+func backUp(dir, to string) error {
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		return err
+	}
+	store, err := storage.Open(storage.Options{Dir: to})
+	if err != nil {
+		return err
+	}
+	seen, err := recovery.ScrubStore(store) // an error if a file is damaged
+	fmt.Println("findings in the copy:", seen.Findings)
+	return errors.Join(err, store.Close())
+}
+
 // An operator finds what has failed for good, and lets it go on once the cause is gone.
 func Example_operations() {
 	ctx := context.Background()
@@ -155,6 +171,10 @@ func Example_operations() {
 	if err := host.Shutdown(ctx); err != nil {
 		log.Fatal(err)
 	}
+	if err := backUp(dir, dir+".copy"); err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir + ".copy")
 	// Output:
 	// task 0-1: workerpool: task is dead: no paper
 	// dead: 0-1 to bob permanent failures: 1
@@ -162,4 +182,5 @@ func Example_operations() {
 	// failed: monthly no paper
 	// dead: bell/door 1 no paper
 	// to bob <nil>
+	// findings in the copy: []
 }

@@ -33,13 +33,6 @@ var Polls = continuous.New(continuous.Config[int]{
 	},
 })
 
-func start(ctx context.Context, host *object.Host) (workerpool.TaskRef, error) {
-	if _, err := Polls.Start(ctx, host, "news", 0); err != nil { // a job that is there stays as it is
-		return workerpool.TaskRef{}, err
-	}
-	return Mails.Enqueue(ctx, host, Mail{"bob", "Hello"})
-}
-
 // send stands for a request that sends a mail. The other side drops a second one with
 // the same key.
 func send(_ context.Context, m Mail, _ string) (string, error) { return "sent to " + m.To, nil }
@@ -59,7 +52,11 @@ func Example_jobs() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	task, err := start(ctx, host)
+	task, err := Mails.Enqueue(ctx, host, Mail{"bob", "Hello"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = Polls.Start(ctx, host, "news", 0) // a job that is there stays as it is
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -13,7 +13,7 @@ var (
 	descTasksPending = describe("tasks_pending", "Tasks that have not begun, or wait for another attempt.", "class")
 	descTasksRunning = describe("tasks_running", "Tasks that run.", "class")
 	descTasksDead    = describe("tasks_dead", "Tasks that are dead letters.", "class")
-	descTasksAge     = describe("tasks_ready_age_seconds", "How long the first ready task of any queue has waited.", "class")
+	descTasksAge     = describe("tasks_ready_age_seconds", "How long the next task of any queue has been ready.", "class")
 )
 
 // Backlog is what the host's metrics show of the tasks of one object. Set is called

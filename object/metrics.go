@@ -8,7 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts what a host does. The README's table tells what each is for.
+// metrics counts the events of a host. The table in docs/OPERATIONS.md gives the
+// meaning of each metric.
 type metrics struct {
 	host *Host
 
@@ -38,18 +39,18 @@ var (
 	descTurns      = describe("turns_total", "Turns by class and outcome (done, failed, panicked).", "class", "outcome")
 	descLive       = describe("objects_live", "Objects in memory.", "class")
 	descEvicted    = describe("evictions_total", "Objects that left memory because they were idle.", "class")
-	descOverloaded = describe("calls_overloaded_total", "Calls refused because the object's mailbox was full or slow.", "class")
-	descStuck      = describe("turns_stuck_total", "Turns that held their object beyond the class's HoldLimit.", "class")
+	descOverloaded = describe("calls_overloaded_total", "Calls refused with ErrOverloaded, because the object's mailbox was full or too old.", "class")
+	descStuck      = describe("turns_stuck_total", "Turns that held their object longer than the class's HoldLimit.", "class")
 	descRetries    = describe("alarm_retries_total", "Failed alarm attempts that are followed by another.", "class")
 	descDead       = describe("dead_letters_total", "Alarms that became dead letters.", "class")
 	descWaiting    = describe("calls_waiting", "Calls in mailboxes.", "class")
 	descWaitingAge = describe("calls_waiting_age_seconds", "How long the oldest call in a mailbox has waited.", "class")
-	descPermitted  = describe("works_permitted", "Works that have a permit of ClassOptions.Works.", "class")
-	descPermitWait = describe("works_waiting", "Alarms that wait for a permit of ClassOptions.Works.", "class")
+	descPermitted  = describe("works_permitted", "Runs and flushes that execute, of a definition with Concurrency or StartRate.", "class")
+	descPermitWait = describe("works_waiting", "Runs and flushes that are due and wait for Concurrency or StartRate.", "class")
 	descUnsynced   = describe("commits_not_durable", "Commits that are applied and not yet known to be durable.")
 	descBusy       = describe("busy", "Calls, works and hooks under way.")
 	descAlarmsHeld = describe("alarms_held", "Alarms in the scheduler's memory.")
-	descAlarmsOut  = describe("alarms_in_flight", "Alarm handlers under way.")
+	descAlarmsOut  = describe("alarms_in_flight", "Alarms under way: the handler runs, or its commit is not yet durable.")
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -72,13 +73,13 @@ func newMetrics(h *Host) *metrics {
 	}
 	return &metrics{
 		host:       h,
-		commit:     seconds("commit_seconds", "Time to apply a turn's batch."),
-		gate:       seconds("gate_seconds", "Time a reply waited until what it depends on was durable."),
+		commit:     seconds("commit_seconds", "Time to apply a turn's batch, without the sync."),
+		gate:       seconds("gate_seconds", "Time that replies waited until the commits they depend on were durable."),
 		lag:        seconds("alarm_lag_seconds", "How late alarms reached their handlers."),
 		recoveries: count("recoveries_total", "Executions and alarms recovered, by cause.", "cause"),
 		executions: count("executions_total", "Executions of jobs that ended, by class and outcome.", "class", "outcome"),
-		taskWait:   long("task_wait_seconds", "How long tasks that began were ready before."),
-		taskRun:    long("task_run_seconds", "How long attempts at tasks took."),
+		taskWait:   long("task_wait_seconds", "Time from when a task became ready until it began."),
+		taskRun:    long("task_run_seconds", "Time that attempts at tasks took."),
 	}
 }
 

@@ -17,11 +17,11 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// metricRow is a row of the README's table of metrics.
+// metricRow is a row of the table of metrics in docs/OPERATIONS.md.
 var metricRow = regexp.MustCompile("(?m)^\\| `(holdfast_\\w+)` \\|([^|]*)\\|")
 
-// Every metric stands in the README's table with its labels, and each of the
-// table is gathered.
+// Every metric stands in the table of docs/OPERATIONS.md with its labels, and each
+// metric of the table is gathered.
 func TestMetrics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, object.ClassOptions{IdleAfter: time.Minute, Works: object.WorkLimit{AtOnce: 1}}).open()
@@ -46,23 +46,23 @@ func TestMetrics(t *testing.T) {
 			}
 		}
 		want := map[string]string{}
-		readme, err := os.ReadFile("../README.md")
+		page, err := os.ReadFile("../docs/OPERATIONS.md")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, row := range metricRow.FindAllStringSubmatch(string(readme), -1) {
+		for _, row := range metricRow.FindAllStringSubmatch(string(page), -1) {
 			want[row[1]] = strings.TrimSpace(row[2])
 		}
 		for _, name := range slices.Sorted(maps.Keys(got)) {
 			if labels, ok := want[name]; !ok {
-				t.Errorf("README.md has no row for %s", name)
+				t.Errorf("docs/OPERATIONS.md has no row for %s", name)
 			} else if labels != got[name] {
-				t.Errorf("README.md gives %s the labels %q, it has %q", name, labels, got[name])
+				t.Errorf("docs/OPERATIONS.md gives %s the labels %q, it has %q", name, labels, got[name])
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(want)) {
 			if _, ok := got[name]; !ok {
-				t.Errorf("README.md has a row for %s, which is not gathered", name)
+				t.Errorf("docs/OPERATIONS.md has a row for %s, which is not gathered", name)
 			}
 		}
 		wantValues(t, f, map[string]float64{

@@ -1,0 +1,186 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/continuous"
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/recovery"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// docs/OPERATIONS.md shows the code of this file.
+
+// paper is whether the printer has paper.
+var paper bool
+
+// Letters is a pool whose tasks fail for good while there is no paper.
+var Letters = workerpool.New(workerpool.Config[string, string]{
+	Name: "letters",
+	Work: func(_ context.Context, t *workerpool.Task[string]) (string, error) { return t.In, printed() },
+})
+
+// Reports is a job that is failed by a run that is given up.
+var Reports = continuous.New(continuous.Config[int]{
+	Name: "report", Exhausted: jobs.Fail,
+	Run: func(context.Context, *continuous.Run[int]) error { return printed() },
+})
+
+// Bell is an object whose alarm fails for good while there is no paper.
+type Bell struct{ st *object.State }
+
+func (b *Bell) Set(ctx context.Context, _ struct{}) (struct{}, error) {
+	return struct{}{}, b.st.SetAlarm(ctx, b.st.Now())
+}
+
+func (b *Bell) Alarm(context.Context, object.AlarmInfo) error { return printed() }
+
+var (
+	// died gets the dead letters of alarms.
+	died  = make(chan object.DeadLetter, 1)
+	Bells = object.Define("bell", func(_ context.Context, st *object.State) (*Bell, error) { return &Bell{st}, nil },
+		object.ClassOptions{OnDeadLetter: func(_ context.Context, d object.DeadLetter) { died <- d }})
+	Set = object.Handle(Bells, "set", (*Bell).Set)
+)
+
+func printed() error {
+	if !paper {
+		return jobs.Permanent(errors.New("no paper"))
+	}
+	return nil
+}
+
+// deadTasks prints the dead letters of a pool, in pages of 100, and makes all pending again.
+func deadTasks(ctx context.Context, host *object.Host) error {
+	var after workerpool.TaskID // the zero value begins with the first
+	for {
+		page, err := Letters.DeadLetters(ctx, host, after, 100)
+		if err != nil {
+			return err
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, d := range page {
+			fmt.Println("dead:", d.ID, d.In, d.Reason, "failures:", len(d.Failures))
+			after = d.ID
+		}
+	}
+	n, err := Letters.ReplayAll(ctx, host) // or Replay with ids; DiscardDead drops them
+	fmt.Println("replayed:", n)
+	return err
+}
+
+// failedJobs looks for failed jobs of one class, in pages of 100, and lets them go on.
+func failedJobs(ctx context.Context, host *object.Host) error {
+	after := ""
+	for {
+		page, err := host.Objects(ctx, "report", after, 100)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, o := range page {
+			after = o.ID.Name
+			status, err := Reports.Status(ctx, host, o.ID.Name)
+			if err != nil {
+				return err
+			}
+			if status.Meta.Status != jobs.Failed {
+				continue
+			}
+			fmt.Println("failed:", o.ID.Name, status.Meta.LastError)
+			if err := Reports.Resume(ctx, host, o.ID.Name); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// deadAlarms prints the alarms that are not tried any more, and sets each again.
+func deadAlarms(ctx context.Context, host *object.Host) error {
+	letters, err := host.DeadLetters(ctx)
+	for _, d := range letters {
+		fmt.Println("dead:", d.ID, d.Attempts, d.LastError)
+		if err := host.ReplayDeadLetter(ctx, d.ID, d.Seq); err != nil { // or DiscardDeadLetter
+			return err
+		}
+	}
+	return err
+}
+
+// backUp copies the store of a process that has ended, and reads the whole copy.
+func backUp(dir, to string) error {
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		return err
+	}
+	store, err := storage.Open(storage.Options{Dir: to})
+	if err != nil {
+		return err
+	}
+	seen, err := recovery.ScrubStore(store) // an error if a file is damaged
+	fmt.Println("findings in the copy:", seen.Findings)
+	return errors.Join(err, store.Close())
+}
+
+// An operator finds what has failed for good, and lets it go on once the cause is gone.
+func Example_operations() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "letters") // a program names a directory that stays
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	host, err := object.Open(object.Options{Dir: dir}, Letters, Reports, Bells)
+	if err != nil {
+		log.Fatal(err)
+	}
+	task, err := Letters.Enqueue(ctx, host, "to bob")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(Letters.Wait(ctx, host, task.ID))
+	if _, err := Reports.Start(ctx, host, "monthly", 0); err != nil {
+		log.Fatal(err)
+	}
+	for e, err := range host.Watch(ctx, Reports.ID("monthly"), 0) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if e.Kind == jobs.EventExhausted {
+			break
+		}
+	}
+	if _, err := Set.Call(ctx, host, "door", struct{}{}); err != nil {
+		log.Fatal(err)
+	}
+	<-died
+
+	paper = true
+	for _, look := range []func(context.Context, *object.Host) error{deadTasks, failedJobs, deadAlarms} {
+		if err := look(ctx, host); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(Letters.Wait(ctx, host, task.ID))
+	if err := host.Shutdown(ctx); err != nil {
+		log.Fatal(err)
+	}
+	if err := backUp(dir, dir+".copy"); err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir + ".copy")
+	// Output:
+	// task 0-1: workerpool: task is dead: no paper
+	// dead: 0-1 to bob permanent failures: 1
+	// replayed: 1
+	// failed: monthly no paper
+	// dead: bell/door 1 no paper
+	// to bob <nil>
+	// findings in the copy: []
+}

@@ -104,28 +104,6 @@ var Places = object.Handle(Parcels, "places", func(p *Parcel, ctx context.Contex
 	return places, nil
 })
 
-// Merge takes over the places of a label that was printed twice, all of them or none.
-var Merge = object.Handle(Parcels, "merge", func(p *Parcel, ctx context.Context, places []string) (int, error) {
-	n := p.scans
-	err := p.st.Storage().Transaction(ctx, func(ctx context.Context, tx *object.Storage) error {
-		for _, place := range places {
-			if place == "" {
-				return errors.New("a place without a name")
-			}
-			n++
-			if err := tx.Put(ctx, fmt.Sprintf("place/%06d", n), place); err != nil {
-				return err
-			}
-		}
-		return tx.Put(ctx, "scans", n)
-	})
-	if err != nil { // nothing of fn is left; the turn may go on
-		return p.scans, p.st.Storage().Put(ctx, "refused", err.Error())
-	}
-	p.scans = n
-	return n, nil
-})
-
 // Expect sets the alarm: the parcel should arrive within d.
 var Expect = object.Handle(Parcels, "expect", func(p *Parcel, ctx context.Context, d time.Duration) (time.Time, error) {
 	at := p.st.Now().Add(d)
@@ -178,21 +156,19 @@ func parcelHost() *object.Host {
 	return host
 }
 
-// A list, and a transaction that fails inside of a turn that does not.
-func Example_parcelStorage() {
+// A list of keys, from the last to the first.
+func Example_parcelPlaces() {
 	ctx, host := context.Background(), parcelHost()
-	fmt.Println(Scan.Call(ctx, host, "RR-17", "Bern"))
-	fmt.Println(Merge.Call(ctx, host, "RR-17", []string{"Olten", "Basel"}))
-	fmt.Println(Merge.Call(ctx, host, "RR-17", []string{"Paris", ""}))
+	for _, place := range []string{"Bern", "Olten", "Basel"} {
+		if _, err := Scan.Call(ctx, host, "RR-17", place); err != nil {
+			log.Fatal(err)
+		}
+	}
 	fmt.Println(Places.Call(ctx, host, "RR-17", 2))
 	if err := host.Shutdown(ctx); err != nil {
 		log.Fatal(err)
 	}
-	// Output:
-	// 1 <nil>
-	// 3 <nil>
-	// 3 <nil>
-	// [Basel Olten] <nil>
+	// Output: [Basel Olten] <nil>
 }
 
 // scan scans a parcel and repeats the call until it has an answer or ctx ends. All

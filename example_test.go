@@ -24,11 +24,12 @@ func NewCart(ctx context.Context, st *object.State) (*Cart, error) {
 
 // Add is a turn: the total and the alarm are one commit, durable before the caller sees the answer.
 func (c *Cart) Add(ctx context.Context, price int) (int, error) {
-	c.total += price
-	if err := c.st.Storage().Put(ctx, "total", c.total); err != nil {
+	total := c.total + price
+	if err := c.st.Storage().Put(ctx, "total", total); err != nil {
 		return 0, err
 	}
-	return c.total, c.st.SetAlarm(ctx, c.st.Now().Add(30*time.Minute))
+	c.total = total // after the write: a turn that fails leaves memory as it was
+	return total, c.st.SetAlarm(ctx, c.st.Now().Add(30*time.Minute))
 }
 
 // Alarm runs when nobody has added anything for half an hour, in whatever process then lives.

@@ -44,7 +44,8 @@ type ClassOptions struct {
 	// State.TakePermit). Default: no limit.
 	Works WorkLimit
 	// OnDeadLetter is called, beside the turns, for each alarm that becomes a
-	// dead letter. It may be called again for the same one after a crash.
+	// dead letter, once the letter is durable. It is called once: if the process
+	// dies before or during the call, the letter is in Host.DeadLetters all the same.
 	OnDeadLetter func(ctx context.Context, d DeadLetter)
 }
 

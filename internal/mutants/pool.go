@@ -54,7 +54,7 @@ var poolMutants = []mutant{
 		out.Bytes += r.size()
 `,
 			New: `	for _, r := range rows {
-		if l := letterOf[In](p, r); l.DecodeError != "" && mutant("undecodable-letter-fails-the-page") {
+		if l := p.letterOf(part, r, part.inputVersion(r.num)); l.DecodeError != "" && mutant("undecodable-letter-fails-the-page") {
 			return out, errors.New(l.DecodeError)
 		}
 		out.Bytes += r.size()

@@ -100,17 +100,17 @@ func TestWaitingRun(t *testing.T) {
 		})
 		q := newQueue(s, continuous.Config[tally]{Concurrency: 1}, other)
 		q.run = func(*continuous.Run[tally]) error { s.Sleep(time.Hour); return nil }
-		all := q.start(1500) // more than the scheduler has slots for alarms in flight
+		all := q.start(40) // more than there are slots for alarms in flight
 		s.Advance(time.Minute)
 		first, _ := know(s, q.job, all[0])
-		last, _ := know(s, q.job, all[1499])
+		last, _ := know(s, q.job, all[39])
 		s.Always("one executes", first.Meta.Status == jobs.Executing && !first.Waiting, first)
 		s.Always("one waits", last.Meta.Status == jobs.Running && last.Waiting && !last.Due.After(s.Now()), last)
 		_, err := other.Start(s.Context(), s, "free", tally{})
 		s.OK(err)
 		s.Advance(time.Minute + time.Second)
 		s.Always("another class runs", ran == 2, ran)
-	})
+	}, harness.HostOptions(func(o *object.Options) { o.AlarmsInFlight = 16 }))
 }
 
 // Proves J16: a retry waits behind those that came due before it, and a run that a

@@ -15,7 +15,7 @@ type Cart struct {
 	total int
 }
 
-// NewCart makes a cart in memory from what is stored. Nothing else of the object runs meanwhile.
+// NewCart makes a cart in memory from its stored rows. Nothing else of the object runs meanwhile.
 func NewCart(ctx context.Context, st *object.State) (*Cart, error) {
 	c := &Cart{st: st}
 	_, err := st.Storage().GetInto(ctx, "total", &c.total)
@@ -32,7 +32,7 @@ func (c *Cart) Add(ctx context.Context, price int) (int, error) {
 	return total, c.st.SetAlarm(ctx, c.st.Now().Add(30*time.Minute))
 }
 
-// Alarm runs when nobody has added anything for half an hour, in whatever process then lives.
+// Alarm runs half an hour after the last Add, in the process that lives then.
 func (c *Cart) Alarm(ctx context.Context, info object.AlarmInfo) error {
 	c.total = 0
 	return c.st.Storage().DeleteAll(ctx)

@@ -30,7 +30,7 @@ type StartRate struct {
 	Burst int
 }
 
-// defaultBurst is the time whose starts may come at once, so that a timer that rings
+// defaultBurst is the time of which all starts may come at once, so that a timer that rings
 // late costs no throughput.
 const defaultBurst = 100 * time.Millisecond
 
@@ -39,7 +39,7 @@ func (r StartRate) interval() time.Duration {
 	if r.Starts == 0 {
 		return 0
 	}
-	return (r.Per + time.Duration(r.Starts) - 1) / time.Duration(r.Starts)
+	return (r.Per-1)/time.Duration(r.Starts) + 1
 }
 
 // tolerance is how much earlier than evenly a start may come.
@@ -73,7 +73,7 @@ func (l WorkLimit) Validate() error {
 // that it begins, and the work gives it back when it has returned. A turn that is
 // refused arms the object's alarm for now. Alarms that are due wait in line until a
 // permit is reserved for each, so an object that waits costs no write, no activation
-// and no slot of the scheduler. What waits is stored as alarms: a crash loses nothing.
+// and no slot of the scheduler. A crash loses nothing, because the alarms are stored.
 type permits struct {
 	host  *Host
 	limit WorkLimit
@@ -81,8 +81,8 @@ type permits struct {
 	mu       sync.Mutex
 	taken    int             // by works and turns, and reserved
 	next     time.Time       // steady: when the next work would start if all started evenly
-	reserved map[string]bool // names of objects whose alarm was let through with a permit
-	refused  map[string]bool // names of objects whose alarm is to come, and whether it goes first
+	reserved map[string]bool // by name: the object's alarm was let through with a permit
+	refused  map[string]bool // by name: the object's alarm is to come; true: it goes first
 	waiting  map[string]*alarm.Entry
 	first    []*alarm.Entry // in line before the others: works that go on with a run
 	line     []*alarm.Entry
@@ -145,7 +145,7 @@ func (p *permits) unused(n int) {
 // over gives back n permits.
 func (p *permits) over(n int) { p.fly(p.giveBack(n, 0)) }
 
-// giveBack gives back n permits, and what they took of the start rate. It returns the
+// giveBack gives back n permits, and their part of the start rate. It returns the
 // alarms that may fly now.
 func (p *permits) giveBack(n int, rate time.Duration) []alarm.Entry {
 	p.mu.Lock()
@@ -184,7 +184,7 @@ func (p *permits) enter(e alarm.Entry) bool {
 	return v == letThrough
 }
 
-// verdict says what becomes of a due alarm.
+// verdict is the decision about a due alarm.
 type verdict uint8
 
 const (
@@ -251,7 +251,7 @@ func (p *permits) serve() (due []alarm.Entry) {
 		due = append(due, *e)
 	}
 	if len(p.waiting) == 0 {
-		clear(p.refused) // what is on its way in finds no line
+		clear(p.refused) // an alarm on its way in finds no line
 	}
 	p.arm()
 	return due

@@ -70,11 +70,11 @@ var permitMutants = []mutant{
 	{
 		Name: "start-rate-a-nanosecond-early", Promise: "J17", File: "object/permits.go",
 		Edits: []edit{{
-			Old: `	return (r.Per + time.Duration(r.Starts) - 1) / time.Duration(r.Starts)`,
+			Old: `	return (r.Per-1)/time.Duration(r.Starts) + 1`,
 			New: `	if mutant("start-rate-a-nanosecond-early") {
 		return r.Per / time.Duration(r.Starts)
 	}
-	return (r.Per + time.Duration(r.Starts) - 1) / time.Duration(r.Starts)`,
+	return (r.Per-1)/time.Duration(r.Starts) + 1`,
 		}},
 		Package: "jobs/continuous", Test: "TestStartRate/{3_1s_2}",
 	},

@@ -271,7 +271,7 @@ func TestLimitsAreChecked(t *testing.T) {
 		}
 	}
 	for _, c := range []continuous.Config[tally]{
-		{}, {Concurrency: 1}, {StartRate: object.StartRate{Starts: 1, Per: 1}}, {StartRate: object.StartRate{Starts: 1 << 40, Per: time.Second, Burst: 1 << 20}},
+		{}, {Concurrency: 1}, {StartRate: object.StartRate{Starts: 1, Per: 1}}, {StartRate: object.StartRate{Starts: 2, Per: 1<<63 - 1, Burst: 1}}, {StartRate: object.StartRate{Starts: 1 << 40, Per: time.Second, Burst: 1 << 20}},
 	} {
 		c.Name, c.Run = "limited", run
 		if err := c.Validate(); err != nil {

@@ -20,7 +20,7 @@ import (
 // paper is whether the printer has paper.
 var paper bool
 
-// Letters is a pool whose tasks fail for good while there is no paper.
+// Letters is a pool of tasks that fail for good while there is no paper.
 var Letters = workerpool.New(workerpool.Config[string, string]{
 	Name: "letters",
 	Work: func(_ context.Context, t *workerpool.Task[string]) (string, error) { return t.In, printed() },
@@ -32,7 +32,7 @@ var Reports = continuous.New(continuous.Config[int]{
 	Run: func(context.Context, *continuous.Run[int]) error { return printed() },
 })
 
-// Bell is an object whose alarm fails for good while there is no paper.
+// Bell is an object with an alarm that fails for good while there is no paper.
 type Bell struct{ st *object.State }
 
 func (b *Bell) Set(ctx context.Context, _ struct{}) (struct{}, error) {
@@ -81,7 +81,7 @@ func deadTasks(ctx context.Context, host *object.Host) error {
 func failedJobs(ctx context.Context, host *object.Host) error {
 	after := ""
 	for {
-		page, err := host.Objects(ctx, "report", after, 100)
+		page, err := host.Objects(ctx, "report", object.ObjectsOptions{Label: jobs.Failed.Label(), After: after, Limit: 100})
 		if err != nil || len(page) == 0 {
 			return err
 		}
@@ -91,9 +91,6 @@ func failedJobs(ctx context.Context, host *object.Host) error {
 			if err != nil {
 				return err
 			}
-			if status.Meta.Status != jobs.Failed {
-				continue
-			}
 			fmt.Println("failed:", o.ID.Name, status.Meta.LastError)
 			if err := Reports.Resume(ctx, host, o.ID.Name); err != nil {
 				return err
@@ -102,16 +99,27 @@ func failedJobs(ctx context.Context, host *object.Host) error {
 	}
 }
 
-// deadAlarms prints the alarms that are not tried any more, and sets each again.
-func deadAlarms(ctx context.Context, host *object.Host) error {
-	letters, err := host.DeadLetters(ctx)
-	for _, d := range letters {
-		fmt.Println("dead:", d.ID, d.Attempts, d.LastError)
-		if err := host.ReplayDeadLetter(ctx, d.ID, d.Seq); err != nil { // or DiscardDeadLetter
+// deadWork prints all work that is not tried any more, and replays the part that is not a
+// job's.
+func deadWork(ctx context.Context, host *object.Host) error {
+	for o := (object.DeadLettersOptions{}); ; { // or those of a class, a kind, an error or a time
+		page, err := host.DeadLetters(ctx, o)
+		if err != nil {
 			return err
 		}
+		for _, d := range page.Letters {
+			fmt.Println("dead:", d.Kind, "of", d.ID, d.LastError)
+			err := host.ReplayDeadLetter(ctx, d.ID, d.Seq) // or DiscardDeadLetter
+			if errors.Is(err, object.ErrUseVerb) {
+				fmt.Printf("use %s for %s\n", d.Verb, d.Data)
+			} else if err != nil {
+				return err
+			}
+		}
+		if o.After = page.Next; len(o.After) == 0 {
+			return nil
+		}
 	}
-	return err
 }
 
 // backUp copies the store of a process that has ended, and reads the whole copy.
@@ -128,7 +136,8 @@ func backUp(dir, to string) error {
 	return errors.Join(err, store.Close())
 }
 
-// An operator finds what has failed for good, and lets it go on once the cause is gone.
+// An operator finds the work that has failed for good, and lets it go on once the cause
+// is gone.
 func Example_operations() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "letters") // a program names a directory that stays
@@ -162,7 +171,7 @@ func Example_operations() {
 	<-died
 
 	paper = true
-	for _, look := range []func(context.Context, *object.Host) error{deadTasks, failedJobs, deadAlarms} {
+	for _, look := range []func(context.Context, *object.Host) error{deadWork, deadTasks, failedJobs} {
 		if err := look(ctx, host); err != nil {
 			log.Fatal(err)
 		}
@@ -176,11 +185,13 @@ func Example_operations() {
 	}
 	defer os.RemoveAll(dir + ".copy")
 	// Output:
-	// task 0-1: workerpool: task is dead: no paper
+	// letters: task 0-1: workerpool: task is dead: no paper
+	// dead: alarm of bell/door no paper
+	// dead: task of letters/0 no paper
+	// use Pool.Replay or Pool.DiscardDead for {"task":"0-1"}
 	// dead: 0-1 to bob permanent failures: 1
 	// replayed: 1
 	// failed: monthly no paper
-	// dead: bell/door 1 no paper
 	// to bob <nil>
 	// findings in the copy: []
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Cart is a shopping cart that is emptied when nobody adds to it for a while.
+// Cart is a shopping cart that is emptied half an hour after the last add.
 type Cart struct {
 	st    *object.State
 	total int
@@ -48,7 +48,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { // with time for what runs to end; a Shutdown without a limit waits for works that never end
+	defer func() { // with time for running work to end; without a limit Shutdown waits for work that never ends
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		host.Shutdown(ctx)

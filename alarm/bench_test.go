@@ -18,8 +18,8 @@ func newBench(b *testing.B, edit func(*Config)) *rig {
 	})
 }
 
-// BenchmarkSet reports the commit of an alarm: one that is beyond the look-ahead,
-// one that is moved within it, and new ones with the drops that they cause.
+// BenchmarkSet reports the commit of an alarm: of one beyond the look-ahead, of one that
+// moves within it, and of new ones, which cause drops.
 func BenchmarkSet(b *testing.B) {
 	entry := func(r *rig, i int, d time.Duration) Entry {
 		return Entry{Due: r.Now().Add(d), Shard: i & 63, Object: uint64(i), Class: "c"}

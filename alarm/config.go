@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
-// Config says what a Scheduler schedules. Shards, Source and Fire are required.
+// Config holds the source and the consumer of a Scheduler's alarms. Shards, Source and
+// Fire are required.
 type Config struct {
 	// Seams are the clock and the executor. The zero value is production.
 	Seams seam.Seams
@@ -26,7 +27,7 @@ type Config struct {
 	Fire func([]Entry)
 
 	// OnError is told of an error of Source, which has stopped the Scheduler.
-	// It is called at most once. Nil means that nobody is told.
+	// It is called at most once. Nil means no call.
 	OnError func(error)
 
 	// InFlight is how many entries may be fired and not yet done. Zero means 1024.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/holdfast-dev/holdfast/internal/row"
 )
 
 // The tests of this file find mutations of internal/prove/mutation that the others
@@ -38,7 +40,7 @@ func TestNoEntryIsAfterTheEnd(t *testing.T) {
 	}
 }
 
-// A class whose last alarm is cleared does not cost another class its turn.
+// A class loses its last alarm, and the turns of the other classes stay.
 func TestTurnStaysWhenAClassGoes(t *testing.T) {
 	var f fair
 	nodes := make(map[string][]*node)
@@ -57,8 +59,8 @@ func TestTurnStaysWhenAClassGoes(t *testing.T) {
 	}
 }
 
-// An alarm set during a read, and due after what the read has shown, is left to the
-// disk: memory holds no alarm beyond its bound.
+// An alarm that is set during a read, for a time after the last alarm of the read, stays
+// on the disk, because memory holds no alarm beyond its bound.
 func TestSetBeyondAReadStaysOnDisk(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.LookAhead = 4 })
 	for i := range uint64(10) {
@@ -106,7 +108,7 @@ func TestStopShardStopsTheTimer(t *testing.T) {
 	}
 }
 
-// The text of an error is cut at its bound, and not before, in what is stored.
+// A stored row cuts the text of an error at its bound, and not before.
 func TestRowCutsTheErrorAtItsBound(t *testing.T) {
 	stored := func(length int) []byte {
 		row := someRow
@@ -221,14 +223,14 @@ func TestTrimAtItsBound(t *testing.T) {
 	want(t, r.handle(), 0, 1, 2, 3, 4, 5, 6, 7, 8)
 }
 
-// Text that is no UTF-8 has no character to keep whole, and is cut all the same.
+// Text that is not UTF-8 is cut too, though it has no characters to keep whole.
 func TestCutOfBytes(t *testing.T) {
 	if got := len(Cut(strings.Repeat("\x80", 20), 10)); got != 10-utf8.UTFMax {
 		t.Errorf("%d bytes are left of 20, cut at 10", got)
 	}
 }
 
-// If the last class in the ring goes when it is its turn, the first one is next.
+// If the last class in the ring is next and loses its alarms, the first class is next.
 func TestTurnWrapsWhenTheLastClassGoes(t *testing.T) {
 	var f fair
 	var last *node
@@ -244,20 +246,21 @@ func TestTurnWrapsWhenTheLastClassGoes(t *testing.T) {
 	}
 }
 
-// The first byte of a row is its version. A count is at most that of 31 bits, and an
-// error of another writer is cut as one's own is.
+// The first byte of a row is its version. A count has at most 31 bits. A longer error,
+// stored by another writer, is cut when it is read.
 func TestRowAtItsBounds(t *testing.T) {
 	if b := AppendRow(nil, Row{}); b[0] != 1 {
 		t.Errorf("version %d, want 1", b[0])
 	}
-	row := Row{Attempt: math.MaxInt32, Crashes: math.MaxInt32}
-	if got, err := DecodeRow(AppendRow(nil, row)); err != nil || got != row {
+	greatest := Row{Attempt: math.MaxInt32, Crashes: math.MaxInt32}
+	if got, err := DecodeRow(AppendRow(nil, greatest)); err != nil || got != greatest {
 		t.Errorf("the greatest counts: %+v, %v", got, err)
 	}
 	if got, err := DecodeRow(AppendRow(nil, Row{Attempt: math.MaxInt32 + 1})); err == nil {
 		t.Errorf("one more: %+v", got)
 	}
-	long := append([]byte{1, 1, 1, 1, 0, 0, 0}, appendText(nil, strings.Repeat("x", MaxErrorBytes+1))...)
+	long := row.Writer{1, 1, 1, 1, 0, 0, 0}
+	long = long.Text(strings.Repeat("x", MaxErrorBytes+1))
 	if got, err := DecodeRow(long); err != nil || len(got.LastError) != MaxErrorBytes {
 		t.Errorf("a long error of another writer: %d bytes, %v", len(got.LastError), err)
 	}

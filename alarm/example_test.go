@@ -3,36 +3,53 @@ package alarm_test
 import (
 	"fmt"
 	"log"
-	"math"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
 )
 
-func ExampleRetry_Next() {
-	retry := alarm.Retry{Base: time.Second, MaxRetries: 3}
-	for failed := 1; ; failed++ {
-		least, ok := retry.Next(failed, 0)
-		if !ok {
-			fmt.Println("give up after failure", failed)
-			return
-		}
-		most, _ := retry.Next(failed, math.MaxUint64)
-		fmt.Printf("after failure %d wait %v to %v\n", failed, least, most.Round(time.Millisecond))
+// An alarm of a class with this policy is tried four times.
+func ExampleRetry() {
+	retry := alarm.Retry{MaxAttempts: 4, Backoff: alarm.Exponential(time.Second, time.Minute)}
+	for failed := 1; failed < retry.MaxAttempts; failed++ {
+		fmt.Println("after failure", failed, "wait", retry.Backoff.Delay(failed, nil))
 	}
 	// Output:
-	// after failure 1 wait 1s to 1.25s
-	// after failure 2 wait 2s to 2.5s
-	// after failure 3 wait 4s to 5s
-	// give up after failure 4
+	// after failure 1 wait 1s
+	// after failure 2 wait 2s
+	// after failure 3 wait 4s
 }
 
 func ExampleRetry_Validate() {
 	fmt.Println(alarm.Retry{}.Validate())
-	fmt.Println(alarm.Retry{Factor: 0.5}.Validate())
+	fmt.Println(alarm.Retry{MaxAttempts: -1}.Validate())
 	// Output:
 	// <nil>
-	// alarm: retry: Factor must be at least 1: 0.5
+	// Retry.MaxAttempts must not be negative: -1
+}
+
+func ExampleConstant() {
+	b := alarm.Constant(3 * time.Second)
+	fmt.Println(b.Delay(1, nil), b.Delay(9, nil))
+	// Output: 3s 3s
+}
+
+func ExampleLinear() {
+	b := alarm.Linear(time.Second, 5*time.Second)
+	fmt.Println(b.Delay(1, nil), b.Delay(3, nil), b.Delay(9, nil))
+	// Output: 1s 3s 5s
+}
+
+func ExampleExponential() {
+	b := alarm.Exponential(time.Second, time.Minute)
+	fmt.Println(b.Delay(1, nil), b.Delay(3, nil), b.Delay(9, nil))
+	// Output: 1s 4s 1m0s
+}
+
+func ExampleBackoff_WithFactor() {
+	b := alarm.Exponential(time.Second, time.Hour).WithFactor(10)
+	fmt.Println(b.Delay(1, nil), b.Delay(2, nil), b.Delay(3, nil))
+	// Output: 1s 10s 1m40s
 }
 
 func ExampleDecodeRow() {
@@ -49,7 +66,7 @@ func ExampleDecodeIndex() {
 	// Output: 7 cart alice <nil>
 }
 
-// stored is an index that holds what was in it when the process started.
+// stored is an index that holds the alarms stored when the process started.
 type stored []alarm.Entry
 
 func (s stored) Scan(shard int, after alarm.Position, limit int) ([]alarm.Entry, error) {

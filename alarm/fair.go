@@ -4,7 +4,7 @@ package alarm
 type fair struct {
 	byClass map[string]*queue
 	ring    []*queue // the queues that are not empty
-	turn    int      // whose turn it is in ring
+	turn    int      // the index in ring of the class that is next
 	len     int
 }
 
@@ -34,7 +34,7 @@ func (f *fair) push(n *node) {
 	f.len++
 }
 
-// pop takes the first node of the class whose turn it is. There must be one.
+// pop takes the first node of the class that is next. There must be one.
 func (f *fair) pop() *node {
 	q := f.ring[f.turn]
 	n := q.head

@@ -12,7 +12,7 @@ import (
 // world is a clock and an executor on one goroutine. Tasks run in the order in
 // which they were started, when run or advance is called.
 type world struct {
-	mono   time.Duration // what timers run on
+	mono   time.Duration // the time of the timers
 	wall   time.Time     // at mono 0; jumps change it
 	timers []*fakeTimer
 	armed  int // timers ever made

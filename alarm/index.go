@@ -1,6 +1,10 @@
 package alarm
 
-import "encoding/binary"
+import (
+	"fmt"
+
+	"github.com/holdfast-dev/holdfast/internal/row"
+)
 
 // An index value is
 //
@@ -13,26 +17,23 @@ const indexVersion = 1
 // AppendIndex appends to dst the value of an index entry: the generation of the
 // row it points to and the object's class and name.
 func AppendIndex(dst []byte, gen uint64, class, name string) []byte {
-	dst = append(dst, indexVersion)
-	dst = binary.AppendUvarint(dst, gen)
-	dst = appendText(dst, class)
-	return appendText(dst, name)
+	return row.Writer(dst).Byte(indexVersion).Uint(gen).Text(class).Text(name)
 }
 
-// DecodeIndex is the reverse of AppendIndex. It copies what it returns. Its
+// DecodeIndex reads a value that AppendIndex has appended. It copies the texts. Its
 // error wraps ErrCorrupt.
 func DecodeIndex(b []byte) (gen uint64, class, name string, err error) {
-	d := decoder{what: "index"}
-	d.version(b)
-	gen = d.uvarint()
-	all := d.rest
-	c := len(d.bytes())
-	classEnd := len(all) - len(d.rest)
-	n := len(d.bytes())
-	nameEnd := len(all) - len(d.rest)
-	if d.err != nil {
-		return 0, "", "", d.err
+	d := row.Read(b)
+	version := d.Byte()
+	gen = d.Uint()
+	c := len(d.Bytes())
+	classEnd := len(b) - d.Len()
+	n := len(d.Bytes())
+	nameEnd := len(b) - d.Len()
+	d.Required()
+	if version == 0 || !d.OK() {
+		return 0, "", "", fmt.Errorf("%w: index entry %x", ErrCorrupt, b)
 	}
-	text := string(all[:nameEnd]) // one allocation for both
+	text := string(b[:nameEnd]) // one allocation for both
 	return gen, text[classEnd-c : classEnd], text[nameEnd-n:], nil
 }

@@ -43,7 +43,7 @@ func TestStopShardKeepsSlotsAndStartReadsAgain(t *testing.T) {
 	r.s.Done(r.got[1])
 	r.s.StartShard(0)
 	r.run()
-	want(t, r.objects(), 1, 2, 1) // nobody has handled it
+	want(t, r.objects(), 1, 2, 1) // no handler has run
 }
 
 func TestStopWaitsForThePump(t *testing.T) {

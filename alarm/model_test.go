@@ -81,7 +81,7 @@ func (m *model) fire(batch []Entry) {
 	m.meanwhile()
 }
 
-// meanwhile is what other tasks do during a Fire or a Scan.
+// meanwhile plays the other tasks during a Fire or a Scan.
 func (m *model) meanwhile() {
 	for range rapid.IntRange(0, 2).Draw(m.t, "meanwhile") {
 		switch rapid.IntRange(0, 4).Draw(m.t, "what") {
@@ -193,7 +193,7 @@ func (m *model) done(i int) {
 	m.s.Done(e)
 }
 
-// settled checks what holds when nothing is left to run.
+// settled checks the model when no task is left to run.
 func (m *model) settled() {
 	for m.report(len(m.late)); len(m.w.tasks) > 0; m.report(len(m.late)) {
 		m.w.run()

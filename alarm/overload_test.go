@@ -176,7 +176,7 @@ func TestSetInThePastIsNotLostByADrop(t *testing.T) {
 	}
 }
 
-// What is reported while a read hangs is not lost, however much it is.
+// Reports that arrive while a read hangs are not lost, however many they are.
 func TestReadIsMadeAgainWhenTooMuchHappened(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.LookAhead = 4 })
 	for i := range uint64(10) {

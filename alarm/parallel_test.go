@@ -2,17 +2,38 @@ package alarm
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/holdfast-dev/holdfast/seam"
 )
+
+// seenClock is the wall clock, and the latest time that it has told. The wall clock may be
+// set while the test runs, so an alarm is early only if that time is before it.
+type seenClock struct {
+	seam.Clock
+	latest atomic.Int64
+}
+
+func (c *seenClock) Now() time.Time {
+	now := c.Clock.Now()
+	for n := Nanos(now); ; {
+		was := c.latest.Load()
+		if n <= was || c.latest.CompareAndSwap(was, n) {
+			return now
+		}
+	}
+}
 
 // crowd is a host on real goroutines: each fired object gets a turn of its own,
 // which sets the object's next alarm until it has had enough of them.
 type crowd struct {
 	t     *testing.T
 	s     *Scheduler
+	clock *seenClock
 	turns sync.WaitGroup
 
 	mu    sync.Mutex // guards the index and the counts
@@ -39,7 +60,7 @@ func (c *crowd) fire(batch []Entry) {
 
 func (c *crowd) turn(e Entry) {
 	defer c.turns.Done()
-	if time.Now().Before(e.Due) {
+	if Nanos(e.Due) > c.clock.latest.Load() {
 		c.t.Errorf("%v fired early", e)
 	}
 	next, again := c.commit(e)
@@ -51,8 +72,8 @@ func (c *crowd) turn(e Entry) {
 	c.s.Done(e)
 }
 
-// commit handles an alarm. An entry that is not the stored one is stale; then
-// what is stored is reported once more, which changes nothing.
+// commit handles an alarm. An entry that differs from the stored one is stale; commit
+// then reports the stored entry once more, which changes nothing.
 func (c *crowd) commit(e Entry) (next Entry, again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,10 +99,11 @@ func (c *crowd) commit(e Entry) (next Entry, again bool) {
 func TestManyGoroutines(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	const objects = 300
-	c := &crowd{t: t, x: newIndex(), count: make(map[uint64]int), left: objects * crowdRounds, all: make(chan struct{})}
+	clock := &seenClock{Clock: seam.Seams{}.WithDefaults().Clock}
+	c := &crowd{t: t, clock: clock, x: newIndex(), count: make(map[uint64]int), left: objects * crowdRounds, all: make(chan struct{})}
 	var err error
 	c.s, err = NewScheduler(Config{
-		Shards: 4, LookAhead: 8, InFlight: 32, Batch: 8,
+		Seams: seam.Seams{Clock: clock}, Shards: 4, LookAhead: 8, InFlight: 32, Batch: 8,
 		Source: c, Fire: c.fire, OnError: func(err error) { t.Error(err) },
 	})
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 const promoteMax = 1024
 
 // settle leaves the scheduler with a pump if there is work, and otherwise with a
-// timer if anything is held. It ends each change of what is held.
+// timer if any node is held. Each change of the nodes ends with it.
 func (s *Scheduler) settle() {
 	switch {
 	case s.stopped || s.pumping:
@@ -38,21 +38,28 @@ func (s *Scheduler) startPump() {
 
 // arm sees to it that the timer rings no later than the first node is due, and
 // keeps one that rings earlier: it will be armed again then. One that should have
-// rung is not waited for.
+// rung is not waited for. A clock that is not seam.Following may jump unnoticed, so the
+// timer rings each Recheck too, and ring looks at the clock.
 func (s *Scheduler) arm() {
 	first, now := s.line[0].pos.at, s.now()
 	if s.timer != nil && s.timerAt <= first && s.timerAt > now {
 		return
 	}
-	wait := min(time.Duration(first-now), s.cfg.Recheck)
-	if wait <= 0 {
+	if first <= now {
 		s.startPump()
 		return
 	}
 	s.disarm()
 	no := s.timerNo
+	ring := func() { s.ring(no) }
+	if clock, ok := s.cfg.Seams.Clock.(seam.Following); ok {
+		s.timerAt = first
+		s.timer = clock.AtFunc(time.Unix(0, first), s.cfg.Recheck, ring)
+		return
+	}
+	wait := min(time.Duration(first-now), s.cfg.Recheck)
 	s.timerAt = now + int64(wait)
-	s.timer = s.cfg.Seams.Clock.AfterFunc(wait, func() { s.ring(no) })
+	s.timer = s.cfg.Seams.Clock.AfterFunc(wait, ring)
 }
 
 func (s *Scheduler) disarm() {
@@ -63,7 +70,7 @@ func (s *Scheduler) disarm() {
 	}
 }
 
-// ring is what the timer with that number does.
+// ring runs when the timer with that number rings.
 func (s *Scheduler) ring(no uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

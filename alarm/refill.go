@@ -4,9 +4,9 @@ import "fmt"
 
 // reading is the one read of the index that is under way.
 //
-// While a shard is read its bound is end, as if all were in memory already: what
-// is reported meanwhile is held, and not left to a disk that the read may have
-// passed. When the read is back, what memory has learned since it began wins.
+// While a shard is read its bound is end, as if all were in memory already: changes
+// that are reported meanwhile are held, because the read may have passed their place on
+// disk. When the read is back, the changes that memory has learned since it began win.
 type reading struct {
 	shard   *shard // nil: none is under way
 	life    uint64 // of the shard when the read began
@@ -76,7 +76,7 @@ func (s *Scheduler) beginRead() (*shard, Position) {
 	return sh, r.from.position()
 }
 
-// endRead takes in the rows of a read and sets the bound to what is known now.
+// endRead takes in the rows of a read and sets the bound to the time that is known now.
 func (s *Scheduler) endRead(rows []Entry, err error) {
 	r := &s.reading
 	sh := r.shard
@@ -103,7 +103,7 @@ func (s *Scheduler) endRead(rows []Entry, err error) {
 	s.wantMore(sh)
 }
 
-// lower brings the bound back to what a read has shown. The only nodes beyond it
+// lower brings the bound back to the time that a read has shown. The only nodes beyond it
 // are those reported during the read.
 func (s *Scheduler) lower(sh *shard, known pos) {
 	sh.bound = earlier(sh.bound, known)

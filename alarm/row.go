@@ -1,12 +1,13 @@
 package alarm
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"time"
 	"unicode/utf8"
+
+	"github.com/holdfast-dev/holdfast/internal/row"
 )
 
 // MaxErrorBytes is how much of an error text a Row keeps.
@@ -26,7 +27,7 @@ type Row struct {
 	Crashes   int       // attempts that the end of the process cut off
 	LastError string    // of the last failed attempt, at most MaxErrorBytes
 	Dead      bool      // a dead letter: retries are used up and no index entry exists
-	CutEpoch  uint64    // the opening of the store whose end cut off the last attempt; 0 for none
+	CutEpoch  uint64    // the opening of the store that ended during the last attempt; 0 for none
 }
 
 // A row is, with uvarint for each number and for the length of a text:
@@ -34,7 +35,7 @@ type Row struct {
 //	version (1 byte) | due | gen | scheduled | attempt | crashes | flags | last error | cut epoch
 //
 // The cut epoch is left out if it is 0.
-// Fields are only ever added at the end. A reader takes what it knows: fields
+// Fields are only ever added at the end. A reader takes the fields it knows: those
 // that an older writer did not have are zero (scheduled: due), fields that a
 // newer one added are passed over.
 const (
@@ -49,50 +50,55 @@ func AppendRow(dst []byte, r Row) []byte {
 	if r.Dead {
 		flags |= rowFlagDead
 	}
-	dst = append(dst, rowVersion)
-	dst = binary.AppendUvarint(dst, uint64(Nanos(r.Due)))
-	dst = binary.AppendUvarint(dst, r.Gen)
-	dst = binary.AppendUvarint(dst, uint64(Nanos(r.Scheduled)))
-	dst = binary.AppendUvarint(dst, uint64(max(r.Attempt, 0)))
-	dst = binary.AppendUvarint(dst, uint64(max(r.Crashes, 0)))
-	dst = binary.AppendUvarint(dst, flags)
-	dst = appendText(dst, Cut(r.LastError, MaxErrorBytes))
+	w := row.Writer(dst).Byte(rowVersion)
+	w = w.Uint(uint64(Nanos(r.Due))).Uint(r.Gen).Uint(uint64(Nanos(r.Scheduled)))
+	w = w.Uint(uint64(max(r.Attempt, 0))).Uint(uint64(max(r.Crashes, 0))).Uint(flags)
+	w = w.Text(Cut(r.LastError, MaxErrorBytes))
 	if r.CutEpoch != 0 {
-		dst = binary.AppendUvarint(dst, r.CutEpoch)
+		w = w.Uint(r.CutEpoch)
 	}
-	return dst
+	return w
 }
 
-// DecodeRow is the reverse of AppendRow. Its error wraps ErrCorrupt.
+// DecodeRow reads a row that AppendRow has appended. Its error wraps ErrCorrupt.
 func DecodeRow(b []byte) (Row, error) {
-	d := decoder{what: "row"}
-	d.version(b)
+	d := row.Read(b)
+	version := d.Byte()
 	var r Row
-	r.Due = d.time()
-	r.Gen = d.uvarint()
+	r.Due, r.Gen = timeIn(&d), d.Uint()
+	d.Required()
 	r.Scheduled = r.Due
-	if d.more() {
-		r.Scheduled = d.time()
+	if d.Len() > 0 {
+		r.Scheduled = timeIn(&d)
 	}
-	if d.more() {
-		r.Attempt = d.count()
-	}
-	if d.more() {
-		r.Crashes = d.count()
-	}
-	if d.more() {
-		r.Dead = d.uvarint()&rowFlagDead != 0
-	}
-	if d.more() {
-		r.LastError = Cut(string(d.bytes()), MaxErrorBytes)
-	}
-	if d.more() {
-		r.CutEpoch = d.uvarint()
-	}
-	if d.err != nil {
-		return Row{}, d.err
+	r.Attempt, r.Crashes = countIn(&d), countIn(&d)
+	r.Dead = d.Uint()&rowFlagDead != 0
+	r.LastError = Cut(d.Text(), MaxErrorBytes)
+	r.CutEpoch = d.Uint()
+	if version == 0 || !d.OK() {
+		return Row{}, fmt.Errorf("%w: row %x", ErrCorrupt, b)
 	}
 	return r, nil
+}
+
+// timeIn reads the time of a row.
+func timeIn(d *row.Reader) time.Time {
+	v := d.Uint()
+	if v > math.MaxInt64 {
+		d.Fail()
+		return time.Time{}
+	}
+	return timeOf(int64(v))
+}
+
+// countIn reads a number of attempts.
+func countIn(d *row.Reader) int {
+	v := d.Uint()
+	if v > math.MaxInt32 {
+		d.Fail()
+		return 0
+	}
+	return int(v)
 }
 
 // last is the last time that can be stored.
@@ -128,72 +134,4 @@ func Cut(text string, maxBytes int) string {
 		n--
 	}
 	return text[:n]
-}
-
-func appendText(dst []byte, s string) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
-}
-
-// decoder reads fields from rest and keeps the first error, after which no field counts.
-type decoder struct {
-	what string
-	rest []byte
-	err  error
-}
-
-func (d *decoder) fail(field string) {
-	if d.err == nil {
-		d.err = fmt.Errorf("%w: %s: bad %s", ErrCorrupt, d.what, field)
-	}
-}
-
-// more reports whether the writer had another field.
-func (d *decoder) more() bool { return len(d.rest) > 0 }
-
-func (d *decoder) version(b []byte) {
-	if len(b) == 0 || b[0] == 0 {
-		d.fail("version")
-		return
-	}
-	d.rest = b[1:]
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.rest)
-	if n <= 0 {
-		d.fail("number")
-		return 0
-	}
-	d.rest = d.rest[n:]
-	return v
-}
-
-func (d *decoder) time() time.Time {
-	v := d.uvarint()
-	if v > math.MaxInt64 {
-		d.fail("time")
-		return time.Time{}
-	}
-	return timeOf(int64(v))
-}
-
-func (d *decoder) count() int {
-	v := d.uvarint()
-	if v > math.MaxInt32 {
-		d.fail("count")
-		return 0
-	}
-	return int(v)
-}
-
-// bytes reads a text; it shares memory with the input.
-func (d *decoder) bytes() []byte {
-	n := d.uvarint()
-	if n > uint64(len(d.rest)) {
-		d.fail("length")
-		return nil
-	}
-	b := d.rest[:n]
-	d.rest = d.rest[n:]
-	return b
 }

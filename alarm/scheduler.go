@@ -23,7 +23,7 @@ import (
 // Due entries wait in one queue per class, and the classes take turns. In
 // memory are at most 2 × LookAhead entries a shard, two for each slot in flight
 // (the fired one and its successor), and one read. The classes take turns among
-// what is in memory: an entry behind more overdue ones of its shard than that
+// the entries in memory: an entry behind more overdue ones of its shard than that
 // waits on disk until the earlier ones have been fired.
 //
 // All methods may be called from any goroutine, and from Fire unless they say
@@ -56,7 +56,7 @@ type Scheduler struct {
 	sorted []*node // of trim
 }
 
-// NewScheduler returns a Scheduler whose shards are all stopped, or an error if
+// NewScheduler returns a Scheduler with all shards stopped, or an error if
 // cfg is unfit.
 func NewScheduler(cfg Config) (*Scheduler, error) {
 	if err := cfg.validate(); err != nil {
@@ -125,7 +125,7 @@ func (s *Scheduler) Clear(shard int, object uint64) {
 }
 
 // Done reports that the host has finished with a fired entry, after the Set or
-// Clear of what it committed for it. If the entry is still stored then, it is
+// Clear of the change that it committed for it. If the entry is still stored then, it is
 // not fired again before its next Set, or the next start of its shard. An entry
 // that is not in flight is ignored.
 func (s *Scheduler) Done(e Entry) {
@@ -156,7 +156,7 @@ func (s *Scheduler) Return(e Entry) {
 	s.settle()
 }
 
-// Recheck looks at the clock now, whatever the timers do.
+// Recheck looks at the clock now, without waiting for a timer.
 func (s *Scheduler) Recheck() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

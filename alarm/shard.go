@@ -2,13 +2,13 @@ package alarm
 
 import "slices"
 
-// shard is what a Scheduler knows of one shard. While it is started,
+// shard is the part of one shard that a Scheduler has in memory. While it is started,
 //
 //	every stored entry at or before bound is in nodes,
 //	every node is at or before bound, or in flight.
 //
-// "Stored" leaves out commits that have not been reported yet. What is after
-// bound is on disk only. The bound starts at origin, rises with each read, and
+// "Stored" leaves out commits that have not been reported yet. Entries after
+// bound are on disk only. The bound starts at origin, rises with each read, and
 // falls when nodes are dropped for want of room.
 type shard struct {
 	no      int
@@ -39,7 +39,7 @@ func (s *Scheduler) stop(sh *shard) {
 	}
 	sh.started = false
 	for _, n := range sh.nodes {
-		n.changed = true // perhaps: nobody reports it from now on
+		n.changed = true // perhaps, because changes are not reported from now on
 		s.forget(sh, n)
 	}
 	if sh.thirsty {
@@ -48,7 +48,7 @@ func (s *Scheduler) stop(sh *shard) {
 	}
 }
 
-// place makes e the entry of its object, whose node is n: in memory if it is within
+// place makes e the entry of its object, which has the node n: in memory if it is within
 // the bound or its object is in flight, and otherwise nowhere, because the disk has
 // it.
 func (s *Scheduler) place(sh *shard, n *node, e *Entry) {
@@ -77,7 +77,7 @@ func (s *Scheduler) place(sh *shard, n *node, e *Entry) {
 	}
 }
 
-// flown returns the node of e if that is what is in flight, or nil.
+// flown returns the node of e if e is in flight, or nil.
 func (sh *shard) flown(e *Entry) *node {
 	n := sh.nodes[e.Object]
 	if n == nil || n.in != inFlight || n.Gen != e.Gen || n.pos != posOf(e) {
@@ -105,7 +105,7 @@ func (s *Scheduler) hold(sh *shard, n *node) {
 	s.trim(sh)
 }
 
-// forget drops what memory has of n's object, except that it is in flight.
+// forget drops n's object from memory, except that it is in flight.
 func (s *Scheduler) forget(sh *shard, n *node) {
 	switch n.in {
 	case inFlight:

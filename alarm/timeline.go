@@ -18,7 +18,7 @@ type node struct {
 	slot int // index in the timeline while waiting
 
 	prev, succ *node // neighbours in a queue while queued; succ links free nodes
-	next       *node // while in flight: what was set meanwhile, or nil
+	next       *node // while in flight: the entry that was set meanwhile, or nil
 	changed    bool  // while in flight: a Set or Clear has been reported
 }
 

@@ -1,13 +1,13 @@
-// Package bench measures Holdfast against what its disk and its store allow: each
-// measurement has a reference beside it that does the same bytes and syncs with
-// bare Pebble, so that a figure is a ratio of one run on one machine. README.md
-// tells how to run it and how to read it.
+// Package bench measures Holdfast against the limits of its disk and its store: each
+// measurement has a reference beside it that does the same bytes and syncs with bare
+// Pebble, so that a figure is a ratio of one run on one machine. README.md tells how to
+// run it and how to read it.
 //
-//   - cmd/holdfast-bench measures the rows P1 to P19 of docs/PERFORMANCE.md, and the
+//   - cmd/holdfast-bench measures the rows P1 to P30 of docs/PERFORMANCE.md, and the
 //     scenarios of a large store.
 //   - cmd/holdfast-plot draws its JSON.
 //   - The Go benchmarks of this package are seven of the rows, for profiles and
 //     benchstat.
-//   - internal/workload is what is measured, internal/raw what it is compared with,
-//     internal/measure how, internal/rows and internal/scale at which sizes.
+//   - internal/workload has the operations, internal/raw the references,
+//     internal/measure the meters, internal/rows and internal/scale the sizes.
 package bench

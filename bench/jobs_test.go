@@ -24,7 +24,7 @@ func BenchmarkP7(b *testing.B) {
 					b.Fatal(err)
 				}
 				closeAfter(b, a.Close)
-				b.StartTimer() // most of what follows is arming: alarms/s has the drain alone
+				b.StartTimer() // most of the rest is arming: alarms/s has the drain alone
 				d, _, _, err := a.Drain(context.Background(), n)
 				if err != nil {
 					b.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-dev/holdfast/bench/internal/rows"
 )
 
-// BenchmarkP19 is the load with other work beside it: a round of a second for each
-// of b.N, so that a profile holds the load and what runs with it.
+// BenchmarkP19 is the load with other work beside it: a round of a second for each of
+// b.N, so that a profile holds the load and the work beside it.
 func BenchmarkP19(b *testing.B) {
 	cases, err := rows.Cases("P19", rows.Small)
 	if err != nil {

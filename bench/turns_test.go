@@ -134,7 +134,7 @@ func increments(b *testing.B, objects int) {
 	}
 }
 
-// BenchmarkP17 is the activation of an object whose rows are in the cache.
+// BenchmarkP17 is the activation of an object with its rows in the cache.
 func BenchmarkP17(b *testing.B) {
 	const objects = 20_000
 	b.Run("holdfast", func(b *testing.B) {

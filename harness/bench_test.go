@@ -6,20 +6,20 @@ import (
 	"github.com/holdfast-dev/holdfast/harness"
 )
 
-// BenchmarkPlan is the cost of one run of a small scenario with one crash: two
+// BenchmarkSchedule is the cost of one run of a small scenario with one crash: two
 // starts of a host, five calls, two alarms.
-func BenchmarkPlan(b *testing.B) {
+func BenchmarkSchedule(b *testing.B) {
 	for name, store := range map[string]harness.Option{"map": harness.MapStore(), "pebble": harness.PebbleStore()} {
 		b.Run(name, func(b *testing.B) {
-			plans := 0
+			schedules := 0
 			for b.Loop() {
 				report, err := harness.Explore(cartScenario, store)
 				if err != nil {
 					b.Fatal(err)
 				}
-				plans += report.Plans
+				schedules += report.Schedules
 			}
-			b.ReportMetric(float64(plans)/b.Elapsed().Seconds(), "plans/s")
+			b.ReportMetric(float64(schedules)/b.Elapsed().Seconds(), "schedules/s")
 		})
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Config is what options change.
+// Config holds the options of a run.
 type Config struct {
 	seed      uint64
 	depth     int
@@ -17,14 +17,15 @@ type Config struct {
 	watchdog  time.Duration
 	shards    int
 	newDisk   func() disk
-	store     string // the name of what newDisk makes
+	store     string // the name of the disks that newDisk makes
 	host      []hostOption
 	checks    []check
 	gateCheck bool // NoLostAck
 	sharing   bool // NoSharedMemory
+	callCheck bool // NoCallBeforeCommit
 	shadow    bool // NoTornBatch
 
-	faults     Plan   // that may strike from the start
+	faults     Faults // that may strike from the start
 	reportFile string // where Config.record writes; empty: nowhere
 }
 
@@ -52,7 +53,7 @@ func newConfig(opts []Option) *Config {
 	return c
 }
 
-// Depth is how many crashes one plan may have: 1, which is the default, or 2 for
+// Depth is how many crashes one schedule may have: 1, which is the default, or 2 for
 // all pairs of points.
 func Depth(n int) Option { return func(c *Config) { c.depth = n } }
 
@@ -60,9 +61,9 @@ func Depth(n int) Option { return func(c *Config) { c.depth = n } }
 // served; with any other they are chosen at random and switch at points.
 func Seed(n uint64) Option { return func(c *Config) { c.seed = n } }
 
-// Budget bounds the number of plans. Beyond it plans are chosen evenly from each
+// Budget bounds the number of schedules. Beyond it schedules are chosen evenly from each
 // kind of point, and the report tells the fraction covered. Default: 200,000.
-func Budget(plans int) Option { return func(c *Config) { c.budget = plans } }
+func Budget(schedules int) Option { return func(c *Config) { c.budget = schedules } }
 
 // Workers is how many runs go on at a time. With more than 1 the scenario must be
 // safe for that: nothing that one run changes may be seen by another. Default: 1.
@@ -76,10 +77,6 @@ func Settle(d time.Duration) Option { return func(c *Config) { c.settle = d } }
 // start. Default: 0.
 func Downtime(d time.Duration) Option { return func(c *Config) { c.downtime = d } }
 
-// Watchdog is how much real time a task may take without a step before the run
-// ends with an error that names it. Default: 10 seconds.
-func Watchdog(d time.Duration) Option { return func(c *Config) { c.watchdog = d } }
-
 // Shards is the number of shards of the store. Default: 4, since each start
 // looks at each shard.
 func Shards(n int) Option { return func(c *Config) { c.shards = n } }
@@ -87,8 +84,8 @@ func Shards(n int) Option { return func(c *Config) { c.shards = n } }
 // MapStore keeps the store in a map. It is the default, and the fastest.
 func MapStore() Option { return func(c *Config) { c.newDisk, c.store = newMapDisk, storeMap } }
 
-// PebbleStore keeps the store in Pebble, on a file system in memory that forgets
-// at a crash what was not synced.
+// PebbleStore keeps the store in Pebble, on a file system in memory that loses unsynced
+// writes at a crash.
 func PebbleStore() Option { return func(c *Config) { c.newDisk, c.store = newPebbleDisk, storePebble } }
 
 // words are the options that Replay needs, for people.
@@ -107,7 +104,7 @@ func (c *Config) words() string {
 	if len(c.host) > 0 {
 		words = append(words, "HostOptions")
 	}
-	if c.faults != (Plan{}) {
+	if c.faults != (Faults{}) {
 		words = append(words, fmt.Sprintf("Faults %+v", c.faults))
 	}
 	var checks []string
@@ -116,6 +113,9 @@ func (c *Config) words() string {
 	}
 	if c.sharing {
 		checks = append(checks, "NoSharedMemory")
+	}
+	if c.callCheck {
+		checks = append(checks, "NoCallBeforeCommit")
 	}
 	for _, ch := range c.checks {
 		checks = append(checks, ch.name)

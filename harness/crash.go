@@ -13,14 +13,14 @@ import (
 type Kind int
 
 const (
-	// Kill ends the process. Of the commits that were not synced any number
-	// survive, but never a later one without an earlier one.
+	// Kill ends the process. Any number of the unsynced commits survive, but never a
+	// later one without an earlier one.
 	Kill Kind = iota
 	// PowerLoss ends the machine: nothing survives that was not synced.
 	PowerLoss
-	// Torn ends the machine in the midst of a write: of the log's end, which was
-	// not synced, each block of 4 KiB is on the disk or not, and what the store
-	// makes of it must be a prefix of the commits. MapStore keeps some prefix.
+	// Torn ends the machine in the midst of a write: each block of 4 KiB of the log's
+	// unsynced end is on the disk or not, and the store must read a prefix of the
+	// commits from it. MapStore keeps some prefix.
 	Torn
 )
 
@@ -31,13 +31,16 @@ var ErrDown = errors.New("harness: the process is down: Restart it first")
 func (s *Sim) onPoint(p *machine.Process, at seam.Point) bool {
 	hit := s.timeline.pass(at, s)
 	s.gate.pass(at, s)
+	if at.Name == "message/deliver" {
+		s.messages.give(at.Object)
+	}
 	if s.settling {
 		return false
 	}
 	if s.dies(hit) {
 		return true
 	}
-	if s.faults != (Plan{}) {
+	if s.faults != (Faults{}) {
 		s.delay(p, hit.place)
 	}
 	return false
@@ -50,15 +53,15 @@ func (s *Sim) dies(at hit) bool {
 		if dies {
 			c.at = at.String()
 			s.keep, s.torn = c.keep, c.torn
-			s.plan.crashes = append(s.plan.crashes, c)
+			s.schedule.crashes = append(s.schedule.crashes, c)
 			s.next++
 		}
 		return dies
 	}
-	if s.next >= len(s.plan.crashes) || !at.named(s.plan.crashes[s.next].at) {
+	if s.next >= len(s.schedule.crashes) || !at.named(s.schedule.crashes[s.next].at) {
 		return false
 	}
-	s.keep, s.torn = s.plan.crashes[s.next].keep, s.plan.crashes[s.next].torn
+	s.keep, s.torn = s.schedule.crashes[s.next].keep, s.schedule.crashes[s.next].torn
 	s.next++
 	s.crashedAt = append(s.crashedAt, len(s.timeline.hits)-1)
 	return true
@@ -128,7 +131,7 @@ func (s *Sim) Crash(kind Kind) {
 
 func (s *Sim) alive() bool { return s.proc != nil && !s.proc.Dead() }
 
-// RestartOption changes what Restart starts.
+// RestartOption changes the process that Restart starts.
 type RestartOption func(*Sim)
 
 // WithCode starts the next process with other definitions, as a deployment does.
@@ -166,7 +169,7 @@ func (s *Sim) Shutdown() {
 		}
 		ended = true
 	})
-	switch s.m.Drive(s.m.Now().Add(callLimit), func() bool { return ended }) {
+	switch s.m.Drive(s.m.Now().Add(s.patience()), func() bool { return ended }) {
 	case machine.Failed:
 		s.abort(s.m.Failure())
 	case machine.Idle:

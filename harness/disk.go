@@ -6,20 +6,21 @@ import (
 
 	"github.com/holdfast-dev/holdfast/harness/internal/machine"
 	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/engine"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// disk is what survives the processes of one simulation.
+// disk holds the store; it survives the processes of one simulation.
 type disk interface {
 	// open returns the engine for the next process.
-	open() (storage.Engine, error)
+	open() (engine.Engine, error)
 	// unsynced is the number of batches that a crash could lose now.
 	unsynced() int
-	// crash takes the disk from the process that died. What was synced survives,
-	// and the first keep of the batches that were not.
+	// crash takes the disk from the process that died. The synced batches survive, and
+	// the first keep of the others.
 	crash(keep int)
-	// tear is crash in the midst of a write: the seed chooses what of it is on
-	// the disk. It returns how many of the unsynced batches survive. The shadow
+	// tear is crash in the midst of a write: the seed chooses which blocks of the write
+	// are on the disk. It returns how many of the unsynced batches survive. The shadow
 	// was given all batches.
 	tear(seed uint64, shadow *memstore.Store) (kept int, err error)
 	// view is a copy of all that is visible now.
@@ -32,8 +33,8 @@ type mapDisk struct{ mem *memstore.Store }
 
 func newMapDisk() disk { return &mapDisk{memstore.New()} }
 
-func (d *mapDisk) open() (storage.Engine, error) {
-	d.mem = d.mem.Crash(keepAll) // a new life of what an earlier one may have closed
+func (d *mapDisk) open() (engine.Engine, error) {
+	d.mem = d.mem.Crash(keepAll) // opened again, because an earlier process may have closed it
 	return d.mem, nil
 }
 func (d *mapDisk) unsynced() int  { return d.mem.Unsynced() }
@@ -49,7 +50,7 @@ func (d *mapDisk) close()                         {}
 // guarded is an engine as one process sees it: after its death it can change
 // nothing. It shows the batches to the checkers.
 type guarded struct {
-	storage.Engine
+	engine.Engine
 	p *machine.Process
 	s *Sim
 }
@@ -59,7 +60,7 @@ func (g *guarded) Get(key []byte) ([]byte, io.Closer, error) {
 	return g.Engine.Get(key)
 }
 
-func (g *guarded) NewIter(lower, upper []byte) (storage.Iterator, error) {
+func (g *guarded) NewIter(lower, upper []byte) (engine.Iterator, error) {
 	g.p.Live()
 	return g.Engine.NewIter(lower, upper)
 }
@@ -103,11 +104,10 @@ func (g *guarded) Close() error {
 	return g.Engine.Close()
 }
 
-// storedState is a store opened over a copy of what is stored, apart from every
-// host.
+// storedState is a store opened over a copy of the stored rows, apart from every host.
 type storedState = storage.Store
 
-// openView opens a copy of what the disk holds.
+// openView opens a copy of the disk.
 func openView(d disk, shards int) (*storedState, error) {
 	mem, err := d.view()
 	if err != nil {

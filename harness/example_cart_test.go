@@ -58,7 +58,7 @@ func ExampleExplore() {
 	// Output: <nil> 1
 }
 
-// The disk loses power in the midst of a write. What was acknowledged is there.
+// The disk loses power in the midst of a write. Acknowledged writes are there.
 func ExampleSim_Crash_torn() {
 	_, err := harness.Explore(func(s *harness.Sim) {
 		s.Host(carts)
@@ -77,7 +77,7 @@ func ExampleSim_Crash_torn() {
 	// Output: <nil>
 }
 
-// Dump is what is stored of an object, for a message.
+// Dump tells the stored state of an object, for a message.
 func ExampleSim_Dump() {
 	_, err := harness.Explore(func(s *harness.Sim) {
 		s.Host(carts)

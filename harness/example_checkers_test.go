@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// crash runs a scenario with all its crashes, and prints what the checkers find.
+// crash runs a scenario with all its crashes, and prints the findings of the checkers.
 func crash(scenario harness.Scenario, checkers ...harness.Option) {
 	_, err := harness.Explore(scenario, checkers...)
 	var found *harness.Failure
@@ -88,26 +88,7 @@ func ExampleAtMostOncePerCrash() {
 	// Output: AtMostOncePerCrash: the effect "send/one" was done at 0s by start 1, and again at 5s by start 1, with no crash between
 }
 
-// NoDoubleEffectIn checks a log that does not come from a simulation.
-func ExampleNoDoubleEffectIn() {
-	noon := time.Date(2026, time.May, 1, 12, 0, 0, 0, time.UTC)
-	log := []harness.Effect{{Key: "mail/alice", Time: noon}, {Key: "mail/bob", Time: noon}, {Key: "mail/alice", Time: noon.Add(time.Second)}}
-	fmt.Println(harness.NoDoubleEffectIn(log, "mail/bob"))
-	fmt.Println(harness.NoDoubleEffectIn(log, "mail/"))
-	// Output:
-	// <nil>
-	// the effect "mail/alice" was done twice: at 12:00:00.000, and at 12:00:01.000
-}
-
-// AtMostOncePerCrashIn takes the number of crashes before each effect from
-// whoever noted it.
-func ExampleAtMostOncePerCrashIn() {
-	log := []harness.Effect{{Key: "mail/alice"}, {Key: "mail/alice", Crashes: 1}}
-	fmt.Println(harness.AtMostOncePerCrashIn(log, "mail/"))
-	// Output: <nil>
-}
-
-// Record notes what a client saw of a call.
+// Record notes the answer that a client got to a call.
 func ExampleRecord() {
 	var h harness.History
 	_, _ = harness.Record(&h, "cart/alice", 5, func() (int, error) { return 5, nil })
@@ -122,7 +103,7 @@ func ExampleRecord() {
 	// 5 -> unknown
 }
 
-// OutcomeOf tells what an error leaves open.
+// OutcomeOf tells whether the call of an error may have happened.
 func ExampleOutcomeOf() {
 	fmt.Println(harness.OutcomeOf(nil), harness.OutcomeOf(object.ErrOverloaded), harness.OutcomeOf(object.ErrStorage))
 	// Output: ack refused unknown

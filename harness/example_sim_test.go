@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// once runs a scenario without a crash and prints what it finds wrong.
+// once runs a scenario without a crash and prints its problem.
 func once(scenario harness.Scenario, opts ...harness.Option) {
 	report, err := harness.Explore(scenario, append(opts, harness.Budget(1))...)
 	fmt.Println(report.Points > 0, err)
@@ -33,7 +33,7 @@ var (
 	})
 )
 
-// boiled tells what is stored, without running the kettle's code.
+// boiled reads the stored count, without running the kettle's code.
 func boiled(s *harness.Sim) bool {
 	var is bool
 	_, err := harness.Stored(s.Store(), kettles.ID("k"), "boiled", &is)
@@ -111,7 +111,7 @@ func ExampleSim_Restart() {
 	// Output: true <nil>
 }
 
-// Unknown tells a call that a crash cut off from one that was refused.
+// Unknown distinguishes a call that a crash cut off from a refused one.
 func ExampleUnknown() {
 	unknown := false
 	_, err := harness.Explore(func(s *harness.Sim) {
@@ -123,7 +123,7 @@ func ExampleUnknown() {
 	// Output: true <nil>
 }
 
-// World is what lies outside: it survives crashes, and counts.
+// World is the outside: it survives crashes, and counts.
 func ExampleWorld_Do() {
 	once(func(s *harness.Sim) {
 		s.Host(kettles)
@@ -138,8 +138,8 @@ func ExampleWorld_Do() {
 	// Output: true <nil>
 }
 
-// Sometimes fails an exploration in which something never happens: a test that
-// does not reach what it is about.
+// Sometimes fails an exploration in which something never happens: a test that does not
+// reach its case.
 func ExampleSim_Sometimes() {
 	_, err := harness.Explore(func(s *harness.Sim) {
 		s.Host(kettles)
@@ -150,7 +150,7 @@ func ExampleSim_Sometimes() {
 	// Output: <nil>
 }
 
-// WithHost is for what is asked of the host itself.
+// WithHost is for questions to the host itself.
 func ExampleSim_WithHost() {
 	once(func(s *harness.Sim) {
 		s.Host(kettles)
@@ -193,7 +193,7 @@ func ExampleInvariant() {
 	// Output: <nil>
 }
 
-// StateMatches compares what is stored at the end with a model.
+// StateMatches compares the stored state at the end with a model.
 func ExampleStateMatches() {
 	_, err := harness.Explore(func(s *harness.Sim) {
 		s.Host(kettles)
@@ -239,10 +239,10 @@ func ExampleSim_Boot() {
 	// Output: <nil>
 }
 
-// A kettle boils once and in time, whatever fails beside it.
-func ExampleSim_Faults() {
+// A kettle boils once and in time, with any fault beside it.
+func ExampleSim_AllowFaults() {
 	report, err := harness.Explore(func(s *harness.Sim) {
-		s.Faults(harness.Plan{FailCommit: 1, Slow: 10 * time.Second, DropWake: 1, DupAlarm: 1})
+		s.AllowFaults(harness.Faults{FailCommit: 1, Slow: 10 * time.Second, DropWake: 1, DupAlarm: 1})
 		s.Host(kettles)
 		s.OK(s.Retry(func() error { _, err := putOn.Call(s.Context(), s, "k", struct{}{}); return err }))
 		s.Finally("the water boils", func() error {
@@ -257,28 +257,28 @@ func ExampleSim_Faults() {
 }
 
 // An alarm that is due is delivered twice, and handled once.
-func ExampleFaults() {
+func ExampleAllowFaults() {
 	_, err := harness.Explore(func(s *harness.Sim) {
 		s.Host(kettles)
 		s.OK(s.Retry(func() error { _, err := putOn.Call(s.Context(), s, "k", struct{}{}); return err }))
 		s.Advance(time.Hour)
 		s.Always("the water boils", boiled(s))
-	}, harness.Faults(harness.Plan{DupAlarm: 1}))
+	}, harness.AllowFaults(harness.Faults{DupAlarm: 1}))
 	fmt.Println(err)
 	// Output: <nil>
 }
 
-// A plan of a failure may name faults beside crashes, each with its place.
-func ExamplePlan() {
+// A schedule of a failure may name faults beside crashes, each with its place.
+func ExampleFaults() {
 	_, err := harness.Explore(func(s *harness.Sim) {
 		s.Host(kettles)
 		s.OK(s.Retry(func() error { _, err := putOn.Call(s.Context(), s, "k", struct{}{}); return err }))
 		s.Advance(time.Minute)
 		s.Always("it boils to the second", s.Crashes() > 0 || boiled(s))
-	}, harness.Faults(harness.Plan{Slow: time.Second}))
+	}, harness.AllowFaults(harness.Faults{Slow: time.Second}))
 	var f *harness.Failure
 	if errors.As(err, &f) {
-		fmt.Println(strings.HasPrefix(f.Plan, "v1:seed=0:slow="))
+		fmt.Println(strings.HasPrefix(f.Schedule, "v1:seed=0:slow="))
 	}
 	// Output: true
 }

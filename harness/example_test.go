@@ -32,7 +32,7 @@ func ExampleFailure() {
 	var f *harness.Failure
 	if errors.As(err, &f) {
 		fmt.Println(f.Problem)
-		fmt.Println(f.Plan)
+		fmt.Println(f.Schedule)
 	}
 	// Output:
 	// NoDoubleEffect: the effect "mail/alice" was done twice: at 0s by start 1, and at 0s by start 2

@@ -31,7 +31,7 @@ func (w *worker) begin(ctx context.Context) error {
 		return nil
 	}
 	w.working = true
-	if err := w.st.OpenExecution(ctx, nil); err != nil {
+	if err := w.st.Driver().OpenExecution(ctx, nil); err != nil {
 		return err
 	}
 	if w.bug != "no alarm" {
@@ -43,7 +43,7 @@ func (w *worker) begin(ctx context.Context) error {
 }
 
 func (w *worker) work(ctx context.Context) {
-	if w.st.Seams().Sleep(ctx, time.Second) != nil {
+	if w.st.Driver().Seams().Sleep(ctx, time.Second) != nil {
 		return
 	}
 	w.s.World().Do("work/"+w.st.Name(), nil)
@@ -54,7 +54,7 @@ func (w *worker) work(ctx context.Context) {
 		if err := w.st.DeleteAlarm(ctx); err != nil {
 			return err
 		}
-		return w.st.CloseExecution(ctx)
+		return w.st.Driver().CloseExecution(ctx)
 	})
 }
 
@@ -82,7 +82,7 @@ func workScenario(bug string) harness.Scenario {
 	}
 }
 
-// found runs a scenario with all its crashes, and prints what the checker finds.
+// found runs a scenario with all its crashes, and prints the finding of the checker.
 func found(scenario harness.Scenario, checker harness.Option) {
 	_, err := harness.Explore(scenario, checker)
 	var f *harness.Failure
@@ -91,8 +91,8 @@ func found(scenario harness.Scenario, checker harness.Option) {
 	}
 }
 
-// NeverOrphaned finds work that was begun in one commit and given its alarm in a
-// second one: a crash between the two leaves nobody to look after it.
+// NeverOrphaned finds work that was begun in one commit and given its alarm in a second
+// one: after a crash between the two nothing takes the work up again.
 func ExampleNeverOrphaned() {
 	found(workScenario("no alarm"), harness.NeverOrphaned)
 	// Output: NeverOrphaned: worker/one: an execution is open and no alarm is set (J5)
@@ -104,7 +104,7 @@ func ExampleRecoversWithin() {
 	// Output: RecoversWithin: 1m0s after the crash the open execution of worker/one is as the crash left it
 }
 
-// NoDoubleEffect finds what is repeated after a crash.
+// NoDoubleEffect finds effects that are repeated after a crash.
 func ExampleNoDoubleEffect() {
 	found(workScenario(""), harness.NoDoubleEffect("work/"))
 	// Output: NoDoubleEffect: the effect "work/one" was done twice: at 1s by start 1, and at 2s by start 2

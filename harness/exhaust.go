@@ -13,11 +13,11 @@ func Exhaust(t testing.TB, scenario Scenario, opts ...Option) {
 	report, err := explore(scenario, c)
 	c.record(t, report)
 	if err != nil {
-		t.Fatalf("crash test, after %d plans: %v", report.Plans, err)
+		t.Fatalf("crash test, after %d schedules: %v", report.Schedules, err)
 	}
 	t.Logf("harness: %s", report)
 	if report.Covered < 1 {
-		t.Logf("harness: the budget covers %.1f %% of all plans", 100*report.Covered)
+		t.Logf("harness: the budget covers %.1f %% of all schedules", 100*report.Covered)
 	}
 }
 
@@ -25,21 +25,21 @@ func Exhaust(t testing.TB, scenario Scenario, opts ...Option) {
 func Run(t testing.TB, scenario Scenario, opts ...Option) {
 	t.Helper()
 	c := newConfig(opts)
-	runPlan(t, &runner{cfg: c, scenario: scenario, random: newSeeded(c.seed)}, plan{seed: c.seed})
+	runSchedule(t, &runner{cfg: c, scenario: scenario, random: newSeeded(c.seed)}, schedule{seed: c.seed})
 }
 
-// Replay runs the scenario once with the crashes of a plan that a failure
+// Replay runs the scenario once with the crashes of a schedule that a failure
 // printed. Options must be those of the test that failed.
-func Replay(t testing.TB, scenario Scenario, planText string, opts ...Option) {
+func Replay(t testing.TB, scenario Scenario, text string, opts ...Option) {
 	t.Helper()
-	p, err := parsePlan(planText)
+	p, err := parseSchedule(text)
 	if err != nil {
 		t.Fatalf("harness: %v", err)
 	}
-	runPlan(t, &runner{cfg: newConfig(opts), scenario: scenario}, p)
+	runSchedule(t, &runner{cfg: newConfig(opts), scenario: scenario}, p)
 }
 
-func runPlan(t testing.TB, r *runner, p plan) {
+func runSchedule(t testing.TB, r *runner, p schedule) {
 	t.Helper()
 	var out outcome
 	if err := r.guard(func() { out = r.run(p) }); err != nil {

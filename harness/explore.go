@@ -35,7 +35,7 @@ func (e *explorer) explore() error {
 	if err != nil {
 		return err
 	}
-	singles := e.branches(candidate{plan: plan{seed: e.cfg.seed}}, base)
+	singles := e.branches(candidate{schedule: schedule{seed: e.cfg.seed}}, base)
 	chosen := choose(singles, e.cfg.budget)
 	next := make([][]candidate, len(chosen))
 	err = e.tryAll(chosen, func(i int, out outcome) {
@@ -67,7 +67,7 @@ func share(part, whole int) float64 {
 
 // baseline runs the scenario without a crash, twice, and compares.
 func (e *explorer) baseline() (outcome, error) {
-	p := plan{seed: e.cfg.seed}
+	p := schedule{seed: e.cfg.seed}
 	r := &runner{cfg: e.cfg, scenario: e.scenario}
 	var first, again outcome
 	if err := r.guard(func() {
@@ -82,11 +82,11 @@ func (e *explorer) baseline() (outcome, error) {
 	case first.problem != nil:
 		return first, first.problem
 	case again.problem != nil:
-		again.problem.Problem += "\nThe first run of the scenario did not fail, the second does: most likely " + outlives
+		again.problem.Problem += "\nThe first run of the scenario did not fail, the second does: most likely " + outlives + unsteady(again.defs)
 		return again, again.problem
 	case diff != "":
-		return first, &Failure{Plan: p.String(), Problem: "two runs without a crash do not do the same: " + diff +
-			"\nmost likely " + likely(first.hits, again.hits)}
+		return first, &Failure{Schedule: p.String(), Problem: "two runs without a crash do not do the same: " + diff +
+			"\nmost likely " + likely(first.hits, again.hits) + unsteady(again.defs)}
 	}
 	e.report.Points = len(first.hits)
 	e.report.ByName = make(map[string]int)
@@ -96,9 +96,10 @@ func (e *explorer) baseline() (outcome, error) {
 	return first, nil
 }
 
-// tryAll runs candidates, as many at a time as there are workers, and calls each
-// with what they came to. It stops at a failure, and returns that of the first
-// candidate in order, whatever the number of workers.
+// tryAll runs candidates, as many at a time as there are workers, and calls each with
+// their outcomes. It stops at a failure. With any number of workers it returns the
+// failure of the first candidate in order, so that a test prints the same one each
+// time.
 func (e *explorer) tryAll(all []candidate, each func(i int, out outcome)) error {
 	var next atomic.Int64
 	var failed atomic.Bool
@@ -141,14 +142,14 @@ func (e *explorer) tryAll(all []candidate, each func(i int, out outcome)) error 
 	return first
 }
 
-// try runs a candidate, which must do up to its last crash what the run did that
-// it branches from.
+// try runs a candidate. Up to its last crash it must pass the same points as the run
+// that it branches from.
 func (r *runner) try(c candidate) outcome {
-	out := r.run(c.plan)
+	out := r.run(c.schedule)
 	if at := out.last(c.fault); out.problem == nil && at != c.index {
-		out.problem = &Failure{Plan: c.plan.String(), Problem: fmt.Sprintf(
-			"%s was point %d of one run and point %d of another with the same crashes: the scenario does not do the same each time",
-			c.at, c.index+1, at+1)}
+		out.problem = &Failure{Schedule: c.schedule.String(), Problem: fmt.Sprintf(
+			"%s was point %d of one run and point %d of another with the same crashes: the scenario does not do the same each time%s",
+			c.at, c.index+1, at+1, unsteady(out.defs))}
 	}
 	return out
 }
@@ -165,5 +166,5 @@ func (e *explorer) neverReached() error {
 		return nil
 	}
 	slices.Sort(names)
-	return &Failure{Plan: plan{seed: e.cfg.seed}.String(), Problem: fmt.Sprintf("never reached in %d plans: %s", e.report.Plans, strings.Join(names, ", "))}
+	return &Failure{Schedule: schedule{seed: e.cfg.seed}.String(), Problem: fmt.Sprintf("never reached in %d schedules: %s", e.report.Schedules, strings.Join(names, ", "))}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// problemOf explores a scenario that must fail, and returns what is said.
+// problemOf explores a scenario that must fail, and returns its problem.
 func problemOf(t *testing.T, scenario harness.Scenario, opts ...harness.Option) string {
 	t.Helper()
 	_, err := harness.Explore(scenario, opts...)
@@ -35,14 +35,15 @@ func mustSay(t *testing.T, said string, want ...string) {
 	}
 }
 
-// A call that waits for what never happens is told from one that is slow.
+// The report distinguishes a call that waits for an event that never comes from a slow
+// call.
 func TestCallWithoutReply(t *testing.T) {
 	class := object.Define("waiter", func(_ context.Context, st *object.State) (*object.State, error) { return st, nil })
 	wait := object.Handle(class, "wait", func(st *object.State, ctx context.Context, d time.Duration) (int, error) {
 		if d > 0 {
-			return 0, st.Seams().Sleep(ctx, d)
+			return 0, st.Driver().Seams().Sleep(ctx, d)
 		}
-		return 0, st.Seams().Executor.Wait(ctx, nil)
+		return 0, st.Driver().Seams().Executor.Wait(ctx, nil)
 	})
 	scenario := func(d time.Duration) harness.Scenario {
 		return func(s *harness.Sim) {
@@ -52,6 +53,23 @@ func TestCallWithoutReply(t *testing.T) {
 	}
 	harness.Run(t, scenario(5*time.Minute))
 	mustSay(t, problemOf(t, scenario(0)), "the call to waiter/one gets no reply", "waiter/one  handler/enter #1")
+	for _, c := range []struct {
+		crashes int
+		limit   time.Duration
+	}{{0, 10 * time.Minute}, {2, 10 * time.Minute}, {3, 3 * time.Hour}} {
+		after := func(d time.Duration) harness.Scenario {
+			return func(s *harness.Sim) {
+				s.Host(class)
+				for range c.crashes {
+					s.Crash(harness.Kill)
+					s.Restart()
+				}
+				s.Must(wait.Call(s.Context(), s, "one", d))
+			}
+		}
+		harness.Run(t, after(c.limit-time.Second))
+		mustSay(t, problemOf(t, after(c.limit+time.Second)), "the call to waiter/one gets no reply in "+c.limit.String())
+	}
 }
 
 func TestHandlerMayFailTheRun(t *testing.T) {
@@ -80,7 +98,7 @@ func TestSometimesMustBeReached(t *testing.T) {
 	})
 	mustSay(t, said, "never reached in", "pigs fly")
 	if strings.Contains(said, "a crash,") {
-		t.Error("what was reached is reported too")
+		t.Error("a property that was reached is reported too")
 	}
 }
 
@@ -98,9 +116,9 @@ func TestBudgetIsShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := 100 / float64(full.Plans)
-	if some.Plans != 100 || some.Covered < want*0.9 || some.Covered > want*1.1 {
-		t.Errorf("with 100 of %d plans: %s", full.Plans, some)
+	want := 100 / float64(full.Schedules)
+	if some.Schedules != 100 || some.Covered < want*0.9 || some.Covered > want*1.1 {
+		t.Errorf("with 100 of %d schedules: %s", full.Schedules, some)
 	}
 }
 
@@ -125,12 +143,12 @@ func TestStoresAgree(t *testing.T) {
 func TestReplayOfAnUnknownPoint(t *testing.T) {
 	f := harness.Failed(cartScenario, "v1:seed=0:crash=commit/after/cart/nobody#1,keep=0")
 	if f == nil {
-		t.Fatal("a plan whose point is never passed must fail")
+		t.Fatal("a schedule whose point is never passed must fail")
 	}
-	mustSay(t, f.Problem, "does not come to the crash of its plan at commit/after/cart/nobody#1")
+	mustSay(t, f.Problem, "does not come to the crash of its schedule at commit/after/cart/nobody#1")
 }
 
-// A deployment may change the definitions; what was stored stays.
+// A deployment may change the definitions; stored rows stay.
 func TestRestartWithOtherCode(t *testing.T) {
 	harness.Exhaust(t, func(s *harness.Sim) {
 		s.Host(carts)
@@ -262,7 +280,7 @@ func clients(s *harness.Sim) {
 	})
 }
 
-// A torn write is part of plans on Pebble, replays the same, and can be made by
+// A torn write is part of schedules on Pebble, replays the same, and can be made by
 // hand.
 func TestTornCrash(t *testing.T) {
 	line := "v1:seed=0:crash=sync/before/#2,torn=5"
@@ -273,8 +291,8 @@ func TestTornCrash(t *testing.T) {
 	}
 	onMap, err := harness.Explore(cartScenario)
 	onPebble, err2 := harness.Explore(cartScenario, harness.PebbleStore())
-	if err != nil || err2 != nil || onPebble.Plans <= onMap.Plans {
-		t.Errorf("%d plans on a map, %d on Pebble: none of them is torn: %v, %v", onMap.Plans, onPebble.Plans, err, err2)
+	if err != nil || err2 != nil || onPebble.Schedules <= onMap.Schedules {
+		t.Errorf("%d schedules on a map, %d on Pebble: none of them is torn: %v, %v", onMap.Schedules, onPebble.Schedules, err, err2)
 	}
 	for _, store := range []harness.Option{harness.MapStore(), harness.PebbleStore()} {
 		harness.Run(t, func(s *harness.Sim) {

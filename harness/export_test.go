@@ -1,10 +1,14 @@
 package harness
 
-import "github.com/holdfast-dev/holdfast/seam"
+import (
+	"time"
 
-// Failed replays a plan and returns its failure, or nil.
-func Failed(scenario Scenario, planText string, opts ...Option) *Failure {
-	p, err := parsePlan(planText)
+	"github.com/holdfast-dev/holdfast/seam"
+)
+
+// Failed replays a schedule and returns its failure, or nil.
+func Failed(scenario Scenario, text string, opts ...Option) *Failure {
+	p, err := parseSchedule(text)
 	if err != nil {
 		panic(err)
 	}
@@ -16,9 +20,9 @@ func Failed(scenario Scenario, planText string, opts ...Option) *Failure {
 	return out.problem
 }
 
-// Trace replays a plan and returns the points that the run passed.
-func Trace(scenario Scenario, planText string, opts ...Option) string {
-	p, err := parsePlan(planText)
+// Trace replays a schedule and returns the points that the run passed.
+func Trace(scenario Scenario, schedule string, opts ...Option) string {
+	p, err := parseSchedule(schedule)
 	if err != nil {
 		panic(err)
 	}
@@ -52,7 +56,20 @@ func (d *tornDisk) crash(keep int) {
 	}
 }
 
+// Watchdog is how much real time a task may take without a step before the run
+// fails and names it. The default is ten seconds.
+func Watchdog(d time.Duration) Option { return func(c *Config) { c.watchdog = d } }
+
+// The checks of effects, for a log that a test has made.
+var (
+	NoDoubleEffectIn     = noDoubleEffect
+	AtMostOncePerCrashIn = atMostOncePerCrash
+)
+
 // Passed is how often a run has passed a point so far.
 func (s *Sim) Passed(name, object string) int {
 	return s.timeline.counts[seam.Point{Name: name, Object: object}]
 }
+
+// Steps is how often a task has run until it yielded.
+func (s *Sim) Steps() int { return s.m.Steps() }

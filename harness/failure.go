@@ -9,12 +9,13 @@ import (
 // Failure is a broken promise, and all that one needs to see why it broke. Its
 // text is at most 92 columns wide, but for the line to replay it with.
 type Failure struct {
-	Problem  string // what broke, in one sentence
+	Problem  string // in one sentence, such as: alice is not paid
 	Detail   string // more lines about it, if there are any
-	Promise  string // what says that it must not: a number of docs/CONTRACT.md and its sentence, or the test's own words
+	Promise  string // that is broken: a number of docs/CONTRACT.md and its sentence, or the test's own words
 	Timeline string // the points of the run around its crashes and at its end
-	State    string // what was stored before the last crash, right after it, and at the end
-	Plan     string // what Replay takes
+	Warnings string // calls before a commit, which may be its cause; see NoCallBeforeCommit
+	State    string // the stored rows before the last crash, right after it, and at the end
+	Schedule string // the text for Replay
 	Options  string // those of the test, in words: Replay needs the same
 }
 
@@ -31,9 +32,10 @@ func (f *Failure) Error() string {
 		}
 	}
 	section("PROMISE", indent(wrap(f.Promise, reportWidth-2), "  "))
+	section("WARNING", indent(wrap(f.Warnings, reportWidth-2), "  "))
 	section("TIMELINE", f.Timeline)
 	section("STORED", f.State)
-	section("REPLAY", fmt.Sprintf("  harness.Replay(t, scenario, %q)\n%s", f.Plan, indent(wrap(f.Options, reportWidth-2), "  ")))
+	section("REPLAY", fmt.Sprintf("  harness.Replay(t, scenario, %q)\n%s", f.Schedule, indent(wrap(f.Options, reportWidth-2), "  ")))
 	return strings.TrimRight(b.String(), "\n")
 }
 
@@ -41,13 +43,13 @@ func (f *Failure) Error() string {
 type stop struct{}
 
 // fail keeps the first problem of a run: the first line of the text, which is one
-// sentence, and what follows it.
+// sentence, and the lines after it as its detail.
 func (s *Sim) fail(promise, format string, args ...any) {
 	if s.problem != nil {
 		return
 	}
 	problem, detail, _ := strings.Cut(fmt.Sprintf(format, args...), "\n")
-	s.problem = &Failure{Problem: problem, Detail: detail, Promise: promise, Plan: s.plan.String()}
+	s.problem = &Failure{Problem: problem, Detail: detail, Promise: promise, Schedule: s.schedule.String()}
 	s.timeline.fail(s.elapsed(), problem)
 }
 
@@ -65,15 +67,18 @@ func (s *Sim) report(name, promise string, err error) {
 	s.fail(promise, "%s: %v", name, err)
 }
 
-// complete adds to the problem of a run what the run has seen.
+// complete adds the points and the stored rows of the run to its problem.
 func (s *Sim) complete(f *Failure) {
-	f.Plan = s.plan.String()
+	f.Schedule = s.schedule.String()
 	f.Options = s.cfg.words()
 	f.Timeline = s.timeline.excerpt()
 	f.State = s.stored()
+	if !s.cfg.callCheck {
+		f.Warnings = s.callsBefore.text()
+	}
 }
 
-// abort ends the scenario with what made the simulation impossible.
+// abort ends the scenario with the error that made the simulation impossible.
 func (s *Sim) abort(err error) {
 	if s.problem == nil {
 		s.fail("", "%v", err)

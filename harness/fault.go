@@ -8,11 +8,11 @@ import (
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
-// Plan says which faults may strike a run, beside crashes. The zero Plan is none.
+// Faults says which faults may strike a run, beside crashes. The zero Faults is none.
 // Exhaust tries each fault at each place where it can strike, Check and Fuzz draw
 // some, and Run chooses by its seed about one place in eight, up to the numbers
 // given here.
-type Plan struct {
+type Faults struct {
 	// FailCommit is how many writes or syncs of the store may fail. The store
 	// then answers nothing more, the host must end (O13), and its process exits
 	// within a second and is started again.
@@ -29,23 +29,32 @@ type Plan struct {
 	DropWake int
 	// DupAlarm is how many alarms that are due may be delivered twice.
 	DupAlarm int
-	// Zombie is how many effects (World.Do) and replies may be let through late:
-	// the process dies, and what it has sent arrives when the next one has begun,
-	// at once or a second later.
+	// LateMessage is how many messages may wait on disk until a reader brings them, as if the
+	// host had no room for them.
+	LateMessage int
+	// DupMessage is how many messages that are due for another attempt may be delivered twice.
+	DupMessage int
+	// Zombie is how many effects (World.Do) and replies may be let through late: the
+	// process dies, and its effect or reply arrives when the next process has begun, at
+	// once or a second later.
 	Zombie int
+	// LostAnswer is how many effects (World.Do, DoOnce) may be done while their caller gets
+	// ErrLostAnswer, as if the connection had broken after the request. The process lives
+	// on, so the code under test must not take the error for a refusal.
+	LostAnswer int
 }
 
-// Faults adds faults to all of a run, as Sim.Faults does from its beginning.
-func Faults(p Plan) Option { return func(c *Config) { c.faults = p } }
+// AllowFaults adds faults to all of a run, as Sim.AllowFaults does from its beginning.
+func AllowFaults(f Faults) Option { return func(c *Config) { c.faults = f } }
 
-// Faults allows the faults of p from now on, in place of those allowed before,
+// AllowFaults allows the faults of p from now on, in place of those allowed before,
 // until the scenario has ended: while it settles there are none. A jump of the
 // clock is then taken back, and the time to settle is longer by the longest of
 // its delays. Only the scenario itself may call it.
-func (s *Sim) Faults(p Plan) {
-	s.onDriver("Faults")
-	if p.FailCommit < 0 || p.Slow < 0 || p.ClockJump < 0 || p.DropWake < 0 || p.DupAlarm < 0 || p.Zombie < 0 {
-		s.Fatalf("Faults: %+v has a negative field: zero means none", p)
+func (s *Sim) AllowFaults(p Faults) {
+	s.onDriver("AllowFaults")
+	if p.FailCommit < 0 || p.Slow < 0 || p.ClockJump < 0 || p.DropWake < 0 || p.DupAlarm < 0 || p.LateMessage < 0 || p.DupMessage < 0 || p.Zombie < 0 || p.LostAnswer < 0 {
+		s.Fatalf("AllowFaults: %+v has a negative field: zero means none", p)
 	}
 	s.faults = p
 	if s.random != nil {
@@ -53,22 +62,25 @@ func (s *Sim) Faults(p Plan) {
 	}
 }
 
-// faultKind names a kind of fault, in the text of plans and in reports.
+// faultKind names a kind of fault, in the text of schedules and in reports.
 type faultKind string
 
 const (
-	failCommit faultKind = "failcommit"
-	slow       faultKind = "slow"
-	clockJump  faultKind = "clockjump"
-	dropWake   faultKind = "dropwake"
-	dupAlarm   faultKind = "dupalarm"
-	zombie     faultKind = "zombie"
+	failCommit  faultKind = "failcommit"
+	slow        faultKind = "slow"
+	clockJump   faultKind = "clockjump"
+	dropWake    faultKind = "dropwake"
+	dupAlarm    faultKind = "dupalarm"
+	lateMessage faultKind = "latemessage"
+	dupMessage  faultKind = "dupmessage"
+	zombie      faultKind = "zombie"
+	lostAnswer  faultKind = "lostanswer"
 )
 
-var faultKinds = []faultKind{failCommit, slow, clockJump, dropWake, dupAlarm, zombie}
+var faultKinds = []faultKind{failCommit, slow, clockJump, dropWake, dupAlarm, lateMessage, dupMessage, zombie, lostAnswer}
 
-// most is how many faults of a kind the plan allows in a run.
-func (p Plan) most(kind faultKind) int {
+// most is how many faults of a kind the schedule allows in a run.
+func (p Faults) most(kind faultKind) int {
 	const many = 1 << 30
 	switch kind {
 	case failCommit:
@@ -77,8 +89,14 @@ func (p Plan) most(kind faultKind) int {
 		return p.DropWake
 	case dupAlarm:
 		return p.DupAlarm
+	case lateMessage:
+		return p.LateMessage
+	case dupMessage:
+		return p.DupMessage
 	case zombie:
 		return p.Zombie
+	case lostAnswer:
+		return p.LostAnswer
 	}
 	if p.longest(kind) > 0 {
 		return many
@@ -87,7 +105,7 @@ func (p Plan) most(kind faultKind) int {
 }
 
 // longest is by how much a fault of the kind may be late, or jump.
-func (p Plan) longest(kind faultKind) time.Duration {
+func (p Faults) longest(kind faultKind) time.Duration {
 	switch kind {
 	case slow:
 		return p.Slow
@@ -109,8 +127,8 @@ type fault struct {
 	keep int           // failCommit, zombie: commits that survive the end of the process
 }
 
-// zombieLate is how long after the next process has begun what a zombie has sent
-// arrives, unless it arrives at once.
+// zombieLate is the delay of an effect or reply of a zombie, from the begin of the next
+// process, unless it arrives at once.
 const zombieLate = time.Second
 
 // Places of faults that are no points.
@@ -120,6 +138,7 @@ const (
 	atTimer     = "timer"
 	atLateReply = "ack/late"
 	atLateDone  = "effect/late"
+	atAnswer    = "effect/answer"
 )
 
 // chance is a place at which a fault could have struck.
@@ -168,14 +187,14 @@ func (s *Sim) strikesAt(kind faultKind, at place) (fault, bool) {
 	return f, true
 }
 
-// chosen is what strikes at a chance: what the plan of the run says, or what is
-// drawn for it.
+// chosen is the fault that strikes at a chance: the one in the schedule of the run, or
+// one that is drawn for it.
 func (s *Sim) chosen(c chance) (f fault, ok bool) {
 	if s.random == nil {
 		if s.came == nil {
-			s.came = make([]bool, len(s.plan.faults))
+			s.came = make([]bool, len(s.schedule.faults))
 		}
-		for i, f := range s.plan.faults {
+		for i, f := range s.schedule.faults {
 			if f.kind == c.kind && c.at.named(f.at) {
 				s.struckAt = append(s.struckAt, c.before)
 				s.came[i] = true
@@ -189,14 +208,14 @@ func (s *Sim) chosen(c chance) (f fault, ok bool) {
 	}
 	if f, ok = s.random.fault(c.kind); ok {
 		f.at = c.at.String()
-		s.plan.faults = append(s.plan.faults, f)
+		s.schedule.faults = append(s.schedule.faults, f)
 	}
 	return f, ok
 }
 
-// missing is the first fault of the plan that has not struck, if there is one.
+// missing is the first fault of the schedule that has not struck, if there is one.
 func (s *Sim) missing() (fault, bool) {
-	for i, f := range s.plan.faults {
+	for i, f := range s.schedule.faults {
 		if s.random == nil && (s.came == nil || !s.came[i]) {
 			return f, true
 		}
@@ -229,10 +248,10 @@ func (c chance) variants(seed uint64) []fault {
 	return []fault{f}
 }
 
-// errDisk is what a write of the store fails with on purpose.
+// errDisk is the error of a write of the store that fails on purpose.
 var errDisk = errors.New("harness: the disk fails on purpose")
 
-// String is the fault as a part of a plan.
+// String is the fault as a part of a schedule.
 func (f fault) String() string {
 	text := fmt.Sprintf("%s=%s", f.kind, escape(f.at))
 	if f.by != 0 {

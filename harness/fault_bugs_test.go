@@ -16,26 +16,28 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// faultBug is a scenario whose code cannot live with one kind of fault.
+// faultBug is a scenario with code that cannot live with one kind of fault.
 type faultBug struct {
 	name     string
-	plan     harness.Plan
+	schedule harness.Faults
 	scenario harness.Scenario
 	want     string // in the failure
-	where    string // in its plan
+	where    string // in its schedule
 }
 
 var faultBugs = []faultBug{
-	{"goes on after a failed commit", harness.Plan{FailCommit: 1}, deafProgram,
+	{"goes on after a failed commit", harness.Faults{FailCommit: 1}, deafProgram,
 		"acknowledged after the store had failed", "failcommit=disk/"},
-	{"takes silence for death", harness.Plan{Slow: time.Minute}, impatientLease,
+	{"takes silence for death", harness.Faults{Slow: time.Minute}, impatientLease,
 		"two holders", "slow="},
-	{"measures with the wall clock", harness.Plan{ClockJump: time.Hour}, wallTimer,
+	{"measures with the wall clock", harness.Faults{ClockJump: time.Hour}, wallTimer,
 		"too early", "clockjump="},
-	{"counts deliveries", harness.Plan{DupAlarm: 1}, countsRings,
+	{"counts deliveries", harness.Faults{DupAlarm: 1}, countsRings,
 		`"rings once" does not hold`, "dupalarm=alarm/twice/"},
-	{"trusts that the dead are silent", harness.Plan{Zombie: 1}, lastWriterWins,
+	{"trusts that the dead are silent", harness.Faults{Zombie: 1}, lastWriterWins,
 		"an old effect overwrote a new one", "zombie=effect/late/"},
+	{"takes an error for a refusal", harness.Faults{LostAnswer: 1}, refusesOnError,
+		"refused, and yet charged", "lostanswer=effect/answer/charge/rent#1"},
 }
 
 // Each kind of fault finds the bug that it is for, under Exhaust and under Check,
@@ -47,17 +49,17 @@ func TestFaultsFindBugs(t *testing.T) {
 			if _, err := harness.Explore(b.scenario); err != nil {
 				t.Fatalf("without faults: %v", err)
 			}
-			_, err := harness.Explore(b.scenario, harness.Faults(b.plan))
+			_, err := harness.Explore(b.scenario, harness.AllowFaults(b.schedule))
 			var f *harness.Failure
-			if !errors.As(err, &f) || !strings.Contains(f.Problem, b.want) || !strings.Contains(f.Plan, b.where) {
-				t.Fatalf("with %+v: %v", b.plan, err)
+			if !errors.As(err, &f) || !strings.Contains(f.Problem, b.want) || !strings.Contains(f.Schedule, b.where) {
+				t.Fatalf("with %+v: %v", b.schedule, err)
 			}
-			again := harness.Failed(b.scenario, f.Plan, harness.Faults(b.plan))
+			again := harness.Failed(b.scenario, f.Schedule, harness.AllowFaults(b.schedule))
 			if again == nil || again.Error() != f.Error() {
-				t.Errorf("the replay of %s says %v, the first run said %v", f.Plan, again, f)
+				t.Errorf("the replay of %s says %v, the first run said %v", f.Schedule, again, f)
 			}
 			mustSay(t, f.Error(), "FAULT")
-			said := checkFails(t, func(s *harness.Sim, _ *rapid.T) { b.scenario(s) }, harness.Faults(b.plan))
+			said := checkFails(t, func(s *harness.Sim, _ *rapid.T) { b.scenario(s) }, harness.AllowFaults(b.schedule))
 			mustSay(t, said, b.want, b.where)
 			if strings.Contains(said, ":crash=") {
 				t.Errorf("a crash that does not matter has not shrunk away:\n%s", said)
@@ -85,7 +87,7 @@ func deafProgram(s *harness.Sim) {
 	}
 }
 
-// impatientLease takes a lease for over 10 s after its holder was last heard of.
+// impatientLease gives the lease away 10 s after the last sign of life of its holder.
 func impatientLease(s *harness.Sim) {
 	holding := 0
 	hold := func(ctx context.Context, p *harness.Process) {
@@ -119,8 +121,8 @@ func wallTimer(s *harness.Sim) {
 	s.Advance(2 * time.Minute)
 }
 
-// countsRings counts each delivery of its alarm: it looks at the constructor and
-// the handler, but not at what is stored.
+// countsRings counts each delivery of its alarm: it looks at the constructor and the
+// handler, but not at the stored rows.
 func countsRings(s *harness.Sim) {
 	deliveries := 0
 	s.Host(kettles)
@@ -158,6 +160,41 @@ func lastWriterWins(s *harness.Sim) {
 	}
 }
 
+// refusesOnError charges an account, and stores each error of the bank as a refusal.
+func refusesOnError(s *harness.Sim) {
+	class := object.Define("tenant", func(_ context.Context, st *object.State) (*object.State, error) { return st, nil })
+	pay := object.Handle(class, "pay", func(st *object.State, ctx context.Context, _ struct{}) (outcome string, err error) {
+		if _, err := st.Storage().GetInto(ctx, "outcome", &outcome); err != nil || outcome != "" {
+			return outcome, err
+		}
+		outcome = "paid"
+		if err := s.World().Do("charge/rent", nil); err != nil {
+			outcome = "refused"
+		}
+		return outcome, st.Storage().Put(ctx, "outcome", outcome)
+	})
+	s.Host(class)
+	s.OK(s.Retry(func() error { _, err := pay.Call(s.Context(), s, "anna", struct{}{}); return err }))
+	s.Finally("the rent", func() error {
+		outcome, err := pay.Call(s.Context(), s, "anna", struct{}{})
+		if outcome == "refused" && s.World().Count("charge/rent") > 0 {
+			return errors.New("refused, and yet charged")
+		}
+		return err
+	})
+}
+
+// Only a lost answer finds code that takes an error for a refusal: all other faults together,
+// with each crash, find nothing.
+func TestOnlyALostAnswerFindsARefusal(t *testing.T) {
+	others := allFaults
+	others.LostAnswer, others.ClockJump, others.LateMessage, others.DupMessage = 0, time.Hour, 1, 1
+	report, err := harness.Explore(refusesOnError, harness.AllowFaults(others), harness.Depth(2))
+	if err != nil || report.Faults["zombie"] == 0 || report.Faults["failcommit"] == 0 || report.Faults["slow"] == 0 {
+		t.Errorf("%v, %s", err, report)
+	}
+}
+
 // checked is a testing.TB for a Check that must fail. It keeps the report.
 type checked struct {
 	testing.TB
@@ -173,7 +210,7 @@ func (c *checked) Logf(f string, a ...any)   { fmt.Fprintf(&c.said, f+"\n", a...
 func (c *checked) Errorf(f string, a ...any) { c.failed = true; c.Logf(f, a...) }
 func (c *checked) FailNow()                  { panic(c) }
 
-// checkFails is what Check says of a property that does not hold.
+// checkFails is the message of Check about a property that does not hold.
 func checkFails(t *testing.T, property func(*harness.Sim, *rapid.T), opts ...harness.Option) string {
 	t.Helper()
 	for name, value := range map[string]string{

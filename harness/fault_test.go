@@ -12,9 +12,9 @@ import (
 )
 
 // allFaults is one of each.
-var allFaults = harness.Plan{FailCommit: 1, Slow: 20 * time.Second, ClockJump: time.Hour, DropWake: 1, DupAlarm: 1, Zombie: 1}
+var allFaults = harness.Faults{FailCommit: 1, Slow: 20 * time.Second, ClockJump: time.Hour, DropWake: 1, DupAlarm: 1, Zombie: 1}
 
-// patient is cartScenario for runs whose wall clock jumps.
+// patient is cartScenario for runs with a wall clock that jumps.
 func patient(s *harness.Sim) {
 	cartScenario(s)
 	s.Advance(2 * time.Hour)
@@ -25,7 +25,7 @@ func patient(s *harness.Sim) {
 func TestObjectSurvivesFaults(t *testing.T) {
 	for name, store := range map[string]harness.Option{"map": harness.MapStore(), "pebble": harness.PebbleStore()} {
 		t.Run(name, func(t *testing.T) {
-			report, err := harness.Explore(patient, store, harness.Faults(allFaults), harness.NoLostAck, harness.OneAlarm, harness.NoTornBatch)
+			report, err := harness.Explore(patient, store, harness.AllowFaults(allFaults), harness.NoLostAck, harness.OneAlarm, harness.NoTornBatch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,8 +39,8 @@ func TestObjectSurvivesFaults(t *testing.T) {
 	}
 }
 
-// A zombie may send what it has begun, but a commit of it is refused: the store
-// has changed hands.
+// A zombie may send an effect that it has begun, but its commit is refused, because the
+// store has changed hands.
 func TestZombieCannotCommit(t *testing.T) {
 	for _, store := range []harness.Option{harness.MapStore(), harness.PebbleStore()} {
 		harness.Run(t, func(s *harness.Sim) {

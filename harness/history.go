@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Outcome is what a client knows of a call.
+// Outcome is how a call ended, as far as its client knows.
 type Outcome int
 
 const (
@@ -29,11 +29,11 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// OutcomeOf is what the error of a call says of its outcome. Nil is Ack. Unknown
-// errors, object.ErrUnknown, ErrStorage, ErrReset and ErrTimeout, and the end of
-// the caller's context leave the call Unanswered. Every other error is Refused:
-// it comes from the handler, or from before it, and left nothing behind. That is
-// not so of a handler that has stored a part with Sync or Release.
+// OutcomeOf reads the outcome of a call from its error. Nil is Ack. Unknown errors,
+// object.ErrUnknown, ErrStorage, ErrReset and ErrTimeout, and the end of the caller's
+// context leave the call Unanswered. Every other error is Refused, because it comes
+// from the handler, or from before it, and left nothing behind. Do not use it for a
+// handler that stores a part with Sync or Release and fails later.
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return Ack
@@ -51,7 +51,7 @@ func OutcomeOf(err error) Outcome {
 
 // Operation is one call as its client saw it.
 type Operation struct {
-	Object  string // what it was made to; operations of different objects are independent
+	Object  string // the callee; operations of different objects are independent
 	Input   any
 	Output  any // of an Ack
 	Outcome Outcome
@@ -67,10 +67,10 @@ func (o Operation) String() string {
 	return fmt.Sprintf("%v -> %s", o.Input, o.Outcome)
 }
 
-// History is what clients saw of their calls. Its zero value is ready, and any
-// number of goroutines may record into it.
+// History is a list of calls with their answers, as the clients saw them. Its zero
+// value is ready, and any number of goroutines may record into it.
 type History struct {
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	clock      int64      // counts begins and ends
 	operations []Operation
 }
@@ -115,9 +115,9 @@ type Recorder interface{ recorder() *History }
 func (s *Sim) recorder() *History     { return &s.history }
 func (h *History) recorder() *History { return h }
 
-// Record makes a call and notes its begin, its end and its outcome, for
-// Linearizable. It returns what the call does. To record a call that is repeated
-// until it has an answer, put the Retry into the call.
+// Record makes a call and notes its begin, its end and its outcome, for Linearizable.
+// It returns the results of call. To record a call that is repeated until it has an
+// answer, put the Retry into the call.
 func Record[I, O any](to Recorder, object string, input I, call func() (O, error)) (O, error) {
 	h := to.recorder()
 	i := h.begin(object, input)

@@ -34,7 +34,7 @@ func TestGoroutineOfOnesOwnIsNamed(t *testing.T) {
 	for name, scenario := range map[string]harness.Scenario{
 		"reads":         calling(func(ctx context.Context, st *object.State) { _, _, _ = st.Storage().Get(ctx, "other") }),
 		"asks the time": calling(func(_ context.Context, st *object.State) { st.Now() }),
-		"sleeps":        calling(func(ctx context.Context, st *object.State) { _ = st.Seams().Sleep(ctx, time.Second) }),
+		"sleeps":        calling(func(ctx context.Context, st *object.State) { _ = st.Driver().Seams().Sleep(ctx, time.Second) }),
 		"takes a turn": calling(func(_ context.Context, st *object.State) {
 			_ = st.Do(context.Background(), func(context.Context) error { return nil })
 		}),
@@ -58,7 +58,7 @@ func TestGoroutineOfOnesOwnIsNamed(t *testing.T) {
 	}
 }
 
-// A task that waits for such a goroutine without end is not what is reported.
+// The goroutine is reported, and not a task that waits for it without end.
 func TestWaitForAGoroutineOfOnesOwn(t *testing.T) {
 	answer, left := make(chan time.Time), make(chan struct{})
 	class := object.Define("waits", func(_ context.Context, st *object.State) (*object.State, error) { return st, nil })

@@ -15,6 +15,7 @@ type promise struct{ number, words string }
 
 // The promises that the checkers check.
 var (
+	promiseUnit      = promise{"O6", "commit of its own"}
 	promiseTurns     = promise{"O3", "never overlap"}
 	promiseGate      = promise{"O7", "before every commit"}
 	promisePrefix    = promise{"S9", "a prefix of the commit order"}
@@ -24,6 +25,10 @@ var (
 	promiseOrphan    = promise{"J5", "without an alarm"}
 	promiseRepeats   = promise{"C3", "at most 1 + the failures and crashes"}
 	promiseRecovered = promise{"R7", "with faults over"}
+	promiseHandled   = promise{"M2", "exactly once"}
+	promiseStuck     = promise{"F10", "stuck, and not failed"}
+	promiseOrder     = promise{"M3", "in the order of the sender's commits"}
+	promiseTimers    = promise{"T4", "the time of the earliest timer"}
 )
 
 // String is the number and the sentence, such as "O3: handlers never overlap".
@@ -34,12 +39,13 @@ func (p promise) String() string {
 	return p.number + ": " + p.sentence()
 }
 
-// own is a promise that the test makes itself, and what Holdfast promises of it.
+// own is a promise of the test itself, beside the promise of Holdfast on the same
+// subject.
 func own(what string, ours promise) string {
-	return fmt.Sprintf("the test's own: %s. Of this Holdfast promises %s", what, ours)
+	return fmt.Sprintf("the test's own: %s. Holdfast itself promises %s", what, ours)
 }
 
-// sentence is what docs/CONTRACT.md says.
+// sentence is the sentence of docs/CONTRACT.md.
 func (p promise) sentence() string {
 	text := contract()[p.number]
 	if p.words == "" {

@@ -19,6 +19,10 @@ func TestPromisesAreThoseOfTheContract(t *testing.T) {
 		{promiseOrphan, "Status running or executing without an alarm"},
 		{promiseRepeats, "Executions of run n are at most"},
 		{promiseRecovered, "Liveness: with faults over"},
+		{promiseHandled, "So all that the handler writes after its last Sync"},
+		{promiseStuck, "A run that cannot go on with this code is stuck"},
+		{promiseOrder, "Messages from one object to another begin"},
+		{promiseTimers, "In every stored state each name has exactly one timer"},
 	} {
 		said := c.promise.sentence()
 		if !strings.HasPrefix(said, c.begin) || !strings.Contains(said, c.promise.words) || strings.Contains(said, "\n") {

@@ -12,33 +12,47 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// Scenario builds objects and drives time. It is run from scratch for each plan
-// of crashes, and must do the same each time until the plan's crash.
+// Scenario builds objects and drives time. It is run from scratch for each schedule
+// of crashes, and must do the same each time until the schedule's crash.
 type Scenario func(s *Sim)
 
-// callLimit bounds the virtual time that one call, or one start, may take.
-const callLimit = 10 * time.Minute
+// callLimit bounds the virtual time that one call, or one start, may take. From the
+// third crash on it is heldLimit, because work that has died with three processes in a
+// row waits for its trial, or for twice the life of the last process, up to an hour
+// each (A8, R7).
+const (
+	callLimit = 10 * time.Minute
+	heldLimit = 3 * time.Hour
+)
+
+// patience is the virtual time that a call may take from now on.
+func (s *Sim) patience() time.Duration {
+	if s.crashes > 2 {
+		return heldLimit
+	}
+	return callLimit
+}
 
 // Sim is one simulated world: a disk, a clock, an outside, and at most one
 // process. It is for the goroutine of its scenario, except where a method says
 // that handlers and clients may call it.
 type Sim struct {
-	cfg  *Config
-	plan plan
-	m    *machine.Machine
-	disk disk
+	cfg      *Config
+	schedule schedule
+	m        *machine.Machine
+	disk     disk
 
-	main    func(context.Context, *Process) error // what a process runs; nil before Boot
+	main    func(context.Context, *Process) error // the main function of a process; nil before Boot
 	defs    []object.Definition
 	host    *object.Host // of the living process, if it runs one
 	proc    *machine.Process
 	starts  int
 	crashes int
-	next    int    // of the plan's crashes
+	next    int    // of the schedule's crashes
 	keep    int    // how many commits survive the crash under way
-	torn    uint64 // not 0: the seed of what is left of the write that it tears
+	torn    uint64 // not 0: the seed for the blocks that are left of a torn write
 
-	crashedAt []int // places in the timeline of the plan's crashes so far
+	crashedAt []int // places in the timeline of the schedule's crashes so far
 
 	stayDown bool // no process follows the one that dies now
 	orderly  bool // the process that dies now was shut down
@@ -47,18 +61,20 @@ type Sim struct {
 	up    chan struct{} // closed when the next process is ready; nil: none is expected
 	calls map[*call]struct{}
 
-	faults       Plan // that may strike now
+	faults       Faults // that may strike now
 	struck       map[faultKind]int
-	came         []bool // which faults of the plan have struck
-	struckAt     []int  // places in the timeline of the plan's faults so far
+	came         []bool // which faults of the schedule have struck
+	struckAt     []int  // places in the timeline of the schedule's faults so far
 	chanceCounts map[seam.Point]int
+	messages     seenMessages
+	callsBefore  callsBefore
 	broken       *broken // the store that failed last; nil: none has
-	ghosts       []ghost // what dead processes have sent and has yet to arrive
+	ghosts       []ghost // sent by dead processes, not arrived yet
 
 	timeline *timeline
 	gate     gate
 	shadow   *memstore.Store // nil: no checker wants it
-	random   chooser         // instead of the plan; nil: the plan rules
+	random   chooser         // instead of the schedule; nil: the schedule rules
 	world    *World
 	history  History // of the calls that Record noted
 	settling bool
@@ -76,8 +92,8 @@ type final struct {
 	ok   func() error
 }
 
-func newSim(cfg *Config, p plan, crew *machine.Crew, line *timeline, careful bool) *Sim {
-	s := &Sim{cfg: cfg, plan: p, disk: cfg.newDisk(), timeline: line, calls: make(map[*call]struct{}), sometimes: make(map[string]bool)}
+func newSim(cfg *Config, p schedule, crew *machine.Crew, line *timeline, careful bool) *Sim {
+	s := &Sim{cfg: cfg, schedule: p, disk: cfg.newDisk(), timeline: line, calls: make(map[*call]struct{}), sometimes: make(map[string]bool)}
 	s.shadow = newShadow(cfg)
 	s.world = &World{s: s}
 	s.m = machine.New(machine.Config{
@@ -141,7 +157,7 @@ func (s *Sim) tryBoot() bool {
 	s.starts++
 	s.proc = s.m.Start(s.starts)
 	seams := s.proc.Seams()
-	seams.Probe = sharingProbe{s.proc, s}
+	seams.Probe = &processProbe{Process: s.proc, s: s, turns: make(map[any]*watchedTurn)}
 	p := &Process{
 		Seams:  seams,
 		Number: s.starts,
@@ -154,13 +170,13 @@ func (s *Sim) tryBoot() bool {
 		err = s.main(context.Background(), p)
 		ended = true
 	})
-	switch s.m.Drive(s.m.Now().Add(callLimit), func() bool { return ended }) {
+	switch s.m.Drive(s.m.Now().Add(s.patience()), func() bool { return ended }) {
 	case machine.Died:
 		return false
 	case machine.Failed:
 		s.abort(s.m.Failure())
 	case machine.Idle:
-		s.Fatalf("start %d of the process does not come to its end: it waits for what never happens", s.starts)
+		s.Fatalf("start %d of the process does not come to its end: it waits for an event that never comes", s.starts)
 	}
 	if err != nil && s.failed(s.proc) {
 		s.end(s.proc)
@@ -190,7 +206,7 @@ func (s *Sim) drive(limit time.Time, done func() bool) bool {
 	}
 }
 
-// rest looks at what a crash has left, and lets the downtime pass.
+// rest checks the store that a crash has left, and lets the downtime pass.
 func (s *Sim) rest() {
 	s.checkCrash()
 	if s.cfg.downtime > 0 {
@@ -224,9 +240,9 @@ func (s *Sim) Sleep(d time.Duration) {
 	s.wait(done)
 }
 
-// SleepContext is Sleep that ends with ctx, the cause of whose end it returns
-// then. Handlers and clients may call it; the work of a job has a Sleep of its own,
-// which needs no Sim.
+// SleepContext is Sleep that ends with ctx; it then returns the cause of ctx. Handlers
+// and clients may call it; the work of a job has a Sleep of its own, which needs no
+// Sim.
 func (s *Sim) SleepContext(ctx context.Context, d time.Duration) error {
 	if !s.m.InTask() {
 		s.Advance(d)
@@ -285,7 +301,7 @@ func (s *Sim) settle() {
 	}
 }
 
-// checkCrash makes the checks of what a crash has left.
+// checkCrash makes the checks of a store after a crash.
 func (s *Sim) checkCrash() {
 	s.checkStored()
 	for _, ch := range s.cfg.checks {
@@ -312,8 +328,8 @@ func (s *Sim) checkStored() {
 	}
 }
 
-// Store is a store opened over a copy of all that is stored now, apart from the
-// host: what it is asked cannot disturb the simulation.
+// Store is a store opened over a copy of all that is stored now, apart from the host,
+// so that reads of it cannot disturb the simulation.
 func (s *Sim) Store() *storage.Store {
 	view, err := openView(s.disk, s.cfg.shards)
 	if err != nil {
@@ -328,4 +344,4 @@ func (s *Sim) close() {
 }
 
 // String names the simulation in messages.
-func (s *Sim) String() string { return fmt.Sprintf("simulation %s", s.plan) }
+func (s *Sim) String() string { return fmt.Sprintf("simulation %s", s.schedule) }

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
-// timeline is what a run passed, in order. The points before the scenario has
-// settled are where a plan may crash.
+// timeline is the list of points that a run passed, in order. The points before the
+// scenario has settled are where a schedule may crash.
 type timeline struct {
 	hits    []hit
 	notes   []note
@@ -89,13 +89,13 @@ func (l *timeline) crash(s *Sim, kept, unsynced int) {
 	l.add(s.elapsed(), noteCrash, fmt.Sprintf("CRASH %d: start %d dies %s; %s", s.crashes, s.starts, where, left))
 }
 
-// close ends the part of the run in which a plan may crash.
+// close ends the part of the run in which a schedule may crash.
 func (l *timeline) close() {
 	l.end = len(l.hits)
 	l.add(-1, noteEvent, "the scenario ends; no more crashes, and time to settle")
 }
 
-// candidates are the points at which a plan may crash.
+// candidates are the points at which a schedule may crash.
 func (l *timeline) candidates() []hit {
 	if l.end < 0 {
 		return l.hits

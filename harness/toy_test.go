@@ -19,7 +19,7 @@ import (
 type ledger struct {
 	seams seam.Seams
 	store *storage.Store
-	turn  chan struct{} // one token: who holds it may change the store
+	turn  chan struct{} // one token: its holder may change the store
 	bug   string
 }
 
@@ -160,11 +160,11 @@ func TestLedgerBugsAreFound(t *testing.T) {
 				report, err := harness.Explore(ledgerScenario(tt.bug), opts...)
 				var f *harness.Failure
 				if !errors.As(err, &f) || !strings.Contains(f.Problem, tt.want) {
-					t.Fatalf("after %d plans: %v", report.Plans, err)
+					t.Fatalf("after %d schedules: %v", report.Schedules, err)
 				}
-				again := harness.Failed(ledgerScenario(tt.bug), f.Plan, opts...)
+				again := harness.Failed(ledgerScenario(tt.bug), f.Schedule, opts...)
 				if again == nil || again.Problem != f.Problem || again.Timeline != f.Timeline {
-					t.Errorf("the replay of %s says %v, the first run said %v", f.Plan, again, f)
+					t.Errorf("the replay of %s says %v, the first run said %v", f.Schedule, again, f)
 				}
 			})
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// docs/TESTING.md shows what the harness says of code that breaks its rules, as
-// far as it is the same each time.
+// docs/TESTING.md shows the messages of the harness about code that breaks its rules,
+// as far as it is the same each time.
 func TestTutorialShowsTheErrors(t *testing.T) {
 	document, err := os.ReadFile("../docs/TESTING.md")
 	if err != nil {

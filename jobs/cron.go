@@ -14,13 +14,16 @@ import (
 const cronSyntax = cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow |
 	cron.Descriptor | cron.DowNth | cron.DowLast | cron.DomL | cron.DomW
 
+var cronParser = cron.MustNewParser(cronSyntax)
+
 // longestGapYears is how far apart two days can be that an expression names: a 29th
 // of February on a certain day of the week, around a year such as 2100 that has none.
 const longestGapYears = 40
 
 // cronTable is a parsed expression in its time zone.
 type cronTable struct {
-	spec  string
+	spec  string // for people
+	expr  string
 	table fields
 	zone  *time.Location
 }
@@ -39,7 +42,7 @@ func Cron(expr, zone string) Schedule {
 	if err != nil {
 		err = fmt.Errorf("%w: schedule: cron %q in %q: %w", ErrInvalid, expr, zone, err)
 	}
-	table.spec = strings.TrimSpace(expr + " " + zone)
+	table.spec, table.expr = strings.TrimSpace(expr+" "+zone), expr
 	return Schedule{kind: byCron, cron: table, err: err}
 }
 
@@ -51,11 +54,7 @@ func parseCron(expr, zone string) (cronTable, error) {
 	if strings.Contains(expr, "TZ=") {
 		return cronTable{}, fmt.Errorf("the zone is an argument of its own")
 	}
-	parser, err := cron.TryNewParser(cronSyntax)
-	if err != nil {
-		return cronTable{}, err
-	}
-	parsed, err := parser.Parse(expr)
+	parsed, err := cronParser.Parse(expr)
 	if err != nil {
 		return cronTable{}, err
 	}
@@ -110,7 +109,7 @@ type search struct {
 // look searches the civil times [from, to) at an offset.
 func (s *search) look(from, to, offset int64) {
 	from, to = max(from, s.after+offset), min(to, min(s.found, s.last)+offset)
-	if civil, ok := s.table.next(from, to); ok {
+	if civil := s.table.next(from, to); civil < to {
 		s.found = civil - offset
 	}
 }

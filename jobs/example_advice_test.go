@@ -57,7 +57,7 @@ func ExamplePermanent() {
 	// Output: exhausted 1 permanent
 }
 
-// A server that says when it may be asked again.
+// A server says when it may be asked again.
 func ExampleRetryAfter() {
 	now := time.Now()
 	kind, told := runOnce(func() error { return jobs.RetryAfter(time.Hour, errors.New("too many requests")) })
@@ -71,12 +71,4 @@ func ExampleSnooze() {
 	kind, told := runOnce(func() error { return jobs.Snooze(time.Hour) })
 	fmt.Println(kind, told.Error == "", told.At.Sub(now).Round(time.Minute))
 	// Output: snooze true 1h0m0s
-}
-
-func ExampleSnoozeDelay() {
-	fmt.Println(jobs.SnoozeDelay(fmt.Errorf("poll: %w", jobs.Snooze(time.Minute))))
-	fmt.Println(jobs.SnoozeDelay(errors.New("boom")))
-	// Output:
-	// 1m0s true
-	// 0s false
 }

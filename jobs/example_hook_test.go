@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// desk is an object that keeps what needs a look.
+// desk is an object that keeps a list of work that a person must check.
 type desk struct{ st *object.State }
 
 var (

@@ -84,6 +84,6 @@ func ExampleStatus_Move() {
 	fmt.Println(err, errors.Is(err, jobs.ErrIllegalMove))
 	fmt.Println(jobs.Paused.Move(jobs.Running))
 	// Output:
-	// jobs: illegal move from paused to executing true
+	// jobs: illegal move from paused to executing: Resume it first true
 	// <nil>
 }

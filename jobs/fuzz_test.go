@@ -1,11 +1,8 @@
 package jobs
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -61,29 +58,6 @@ func FuzzJitter(f *testing.F) {
 	})
 }
 
-// A wait is never negative, not less than without jitter, and within its bounds.
-func FuzzBackoff(f *testing.F) {
-	f.Add(uint8(2), int64(time.Second), int64(time.Minute), 0.5, 3)
-	f.Add(uint8(0), int64(math.MaxInt64), int64(math.MaxInt64), 1.0, 1)
-	f.Add(uint8(1), int64(1), int64(math.MaxInt64), 0.0, math.MaxInt)
-	f.Add(uint8(2), int64(0), int64(0), 1.0, 5000)
-	f.Fuzz(func(t *testing.T, kind uint8, base, limit int64, jitter float64, n int) {
-		b := []Backoff{Constant(time.Duration(base)), Linear(time.Duration(base), time.Duration(limit)), Exponential(time.Duration(base), time.Duration(limit))}[kind%3]
-		b = b.WithJitter(jitter)
-		if b.Validate() != nil {
-			return
-		}
-		plain, d := b.WithJitter(0).Delay(n, nil), b.Delay(n, rand.NewPCG(uint64(n), 0))
-		longest := math.Nextafter(float64(b.limit)*(1+jitter)+1, math.Inf(1))
-		if plain < 0 || plain > b.limit || d < plain || float64(d) > longest {
-			t.Fatalf("%+v: %v, with jitter %v", b, plain, d)
-		}
-		if next := b.WithJitter(0).Delay(n+1, nil); n < math.MaxInt && next < plain {
-			t.Fatalf("%+v: %v after %d, then %v", b, plain, n, next)
-		}
-	})
-}
-
 // field is one field of a cron table of this test, and the values it matches.
 func field(b byte, low, high int) (text string, match func(int) bool) {
 	span := high - low + 1
@@ -103,7 +77,7 @@ func field(b byte, low, high int) (text string, match func(int) bool) {
 
 var fuzzZones = []string{"UTC", "Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Santiago"}
 
-// A cron table finds what a walk from minute to minute finds, over the changes of
+// A cron table finds the same times as a walk from minute to minute, over the changes of
 // the clock too.
 func FuzzCron(f *testing.F) {
 	spring, autumn := time.Date(2026, 3, 29, 0, 0, 0, 0, time.UTC).Unix(), time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC).Unix()
@@ -168,73 +142,4 @@ func naive(match [5]func(int) bool, eachHour bool, from time.Time, loc *time.Loc
 		}
 	}
 	return time.Time{}
-}
-
-// What is shortened is a beginning of the text, and not less than could be kept.
-func FuzzShorten(f *testing.F) {
-	f.Add("short", 1)
-	f.Add("ä", MaxTextBytes)
-	f.Fuzz(func(t *testing.T, piece string, times int) {
-		text := ""
-		for range min(max(times, 0), 3*MaxTextBytes) {
-			text += piece
-			if len(text) > 2*MaxTextBytes {
-				break
-			}
-		}
-		got := Shorten(text)
-		if len(got) > MaxTextBytes || text[:len(got)] != got || len(got) < len(text) && len(got) < MaxTextBytes-4 {
-			t.Fatalf("%d bytes become %d", len(text), len(got))
-		}
-	})
-}
-
-// Metadata is read or refused. What was read can be stored again and is then the
-// same, also as the runtime goes on from it: no execution in it that is not open,
-// and nothing to mend a second time.
-func FuzzMeta(f *testing.F) {
-	stored, err := json.Marshal(Meta{
-		Type: "continuous", ID: "a", Status: Executing, CreatedAt: noon, UpdatedAt: noon, ExecutingAt: noon, ExecutionID: "t",
-		RunCount: 3, Run: Run{Number: 4, Attempt: 1, FirstAt: noon},
-	})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(stored)
-	f.Add([]byte(`{"status":"executing"}`))
-	f.Add([]byte(`{"status":"initializing","runCount":18446744073709551615}`))
-	f.Add([]byte(`{"status":"bogus","attempt":-1,"nextAt":"0001-01-01T00:00:00Z"}`))
-	f.Add([]byte(`{"updatedAt":"9999-12-31T23:59:59.999999999-23:59","status":"executing"}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var m Meta
-		if json.Unmarshal(b, &m) != nil {
-			return
-		}
-		for _, open := range []int{0, 1} {
-			went := m.normal(open)
-			if went.Status == Initializing || open == 0 && (went.Status == Executing || m.Status == Executing && (went.ExecutionID != "" || !went.ExecutingAt.IsZero())) {
-				t.Fatalf("%s goes on as %+v with %d open", b, went, open)
-			}
-			if m.Status == Executing && open == 0 && went.nextRun(noon) != went.Run {
-				t.Fatalf("%s loses its run: next is %+v", b, went.nextRun(noon))
-			}
-			once := encoded(t, went)
-			var again Meta
-			if err := json.Unmarshal(once, &again); err != nil {
-				t.Fatalf("%s cannot be read: %v", once, err)
-			}
-			if twice := encoded(t, again.normal(open)); !bytes.Equal(once, twice) {
-				t.Fatalf("%s is stored as %s, then as %s", b, once, twice)
-			}
-		}
-	})
-}
-
-func encoded(t *testing.T, m Meta) []byte {
-	t.Helper()
-	b, err := json.Marshal(m)
-	if err != nil {
-		t.Fatalf("%+v cannot be stored: %v", m, err)
-	}
-	return b
 }

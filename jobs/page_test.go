@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/holdfast-dev/holdfast/object"
 )
 
 // tableMoves are the moves of the status table, each as "from-to".
@@ -43,30 +40,36 @@ func pageMoves(page string) (all []string) {
 	return all
 }
 
-// pictureMoves are the arrows of a picture.
-func pictureMoves(picture string) []string {
+// pictureMoves are the arrows of pictures.
+func pictureMoves(pictures string) []string {
 	all := map[string]bool{}
-	for _, m := range arrow.FindAllStringSubmatch(picture, -1) {
+	for _, m := range arrow.FindAllStringSubmatch(pictures, -1) {
 		all[m[1]] = true
 	}
 	return slices.Sorted(maps.Keys(all))
 }
 
 // Proves J3 as the documents tell of it: the table of docs/JOBS.md and the arrows of its
-// picture are the moves of the table.
+// two pictures are the moves of the table.
 func TestStatusTableOfTheDocuments(t *testing.T) {
 	want := tableMoves()
-	for path, read := range map[string]func(string) []string{
-		"../docs/JOBS.md": pageMoves, "../docs/pictures/job-status.svg": pictureMoves,
-	} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := read(string(text)); !slices.Equal(got, want) {
-			t.Errorf("%s tells of the moves\n%q\nwant those of jobs/status.go\n%q", path, got, want)
+	page := read(t, "../docs/JOBS.md")
+	pictures := read(t, "../docs/pictures/job-status.svg") + read(t, "../docs/pictures/job-ends.svg")
+	for name, got := range map[string][]string{"page": pageMoves(page), "pictures": pictureMoves(pictures)} {
+		if !slices.Equal(got, want) {
+			t.Errorf("the %s of docs/JOBS.md tell of the moves\n%q\nwant those of jobs/status.go\n%q", name, got, want)
 		}
 	}
+}
+
+// read returns the text of a file.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func TestWrongStatusTablesAreSeen(t *testing.T) {
@@ -79,27 +82,9 @@ func TestWrongStatusTablesAreSeen(t *testing.T) {
 	}
 }
 
-// The table of limits and defaults of docs/JOBS.md has those of all types as they are.
-func TestDefaultsOfTheDocuments(t *testing.T) {
-	page, err := os.ReadFile("../docs/JOBS.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := Options{}.WithDefaults()
-	if o.Heartbeat != o.Lease/3 || (Retry{}).Backoff.Delay(1, nil) != time.Second || (Retry{}).Backoff.Delay(99, nil) != time.Minute {
-		t.Error("correct the defaults of Heartbeat and Backoff in docs/JOBS.md, and here")
-	}
-	for _, row := range []string{
-		fmt.Sprintf("| period of `Every` and `Rate` | | at least %d ms |", minPeriod.Milliseconds()),
-		fmt.Sprintf("| `Lease`, `Heartbeat` | %.0f s, a third of the lease |", o.Lease.Seconds()),
-		fmt.Sprintf("`RecoveryDelay`, `MaxRecoveries` | %.0f s, %d ms, %d |", o.StaleThreshold.Seconds(), o.RecoveryDelay.Milliseconds(), o.MaxRecoveries),
-		fmt.Sprintf("| %d in a row; of `OnExhausted` a job owes at most %d |", hookRetry.MaxAttempts, maxHooks),
-		fmt.Sprintf("| `Version` | empty | %d bytes |", MaxVersionBytes),
-		fmt.Sprintf("| `StartAll`, `AddAll` | %d at a time |", batchAtOnce),
-		fmt.Sprintf("| %d KiB; %d KiB |", MaxTextBytes>>10, object.MaxStackBytes>>10),
-	} {
-		if !strings.Contains(string(page), row) {
-			t.Errorf("docs/JOBS.md does not say, as the code does: %s", row)
-		}
+func TestShortestPeriodOfTheDocuments(t *testing.T) {
+	page := read(t, "../docs/JOBS.md")
+	if row := fmt.Sprintf("| period of `Every` and `Rate` | | at least %d ms |", minPeriod.Milliseconds()); !strings.Contains(page, row) {
+		t.Errorf("docs/JOBS.md does not say, as the code does: %s", row)
 	}
 }

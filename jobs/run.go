@@ -1,10 +1,6 @@
 package jobs
 
-import (
-	"time"
-
-	"github.com/holdfast-dev/holdfast/recovery"
-)
+import "time"
 
 // Run is the progress of one run of the work over all its executions. Job types
 // store it between executions; the engine makes the next from the last.
@@ -41,62 +37,6 @@ type Run struct {
 	LastError string `json:"lastError,omitempty"`
 }
 
-// begun returns r as of the begin of its next execution.
-func (r Run) begun(now time.Time) Run {
-	r.Attempt++
-	r.RetryAt = time.Time{}
-	if r.FirstAt.IsZero() {
-		r.FirstAt = now
-	}
-	return r
-}
-
-// failed returns r after its execution failed with err.
-func (r Run) failed(err error) Run {
-	r.Failures++
-	r.Recovering = false
-	r.Cuts, r.CutEpoch = 0, 0
-	r.LastError = Shorten(err.Error())
-	return r
-}
-
 // Failed returns how many executions of the run have failed in all. A crash is no
 // failure.
 func (r Run) Failed() int { return r.Earlier + r.Failures }
-
-// loss is how an execution was lost.
-type loss struct {
-	cause   recovery.Cause
-	free    bool   // to a shutdown in order, or before its work began: it counts as none
-	spent   bool   // it is not repeated (R4)
-	charges int    // crashes that are charged to it
-	epoch   uint64 // of the opening that began it
-	cleared uint64 // see object.Suspicion
-}
-
-// lost returns r after its execution was lost, to be repeated at the given time.
-func (r Run) lost(at time.Time, l loss) Run {
-	switch {
-	case l.free:
-	case l.cause == recovery.CauseCrash:
-		r.Recoveries++
-		r.cut(l.epoch, l.cleared)
-	default:
-		r.Recoveries++
-		r.Losses++
-	}
-	r.RetryAt = at
-	r.Recovering = true
-	return r
-}
-
-// cut counts a crash of the opening epoch.
-func (r *Run) cut(epoch, cleared uint64) {
-	if r.CutEpoch <= cleared {
-		r.Cuts = 0
-	}
-	if epoch > cleared {
-		r.Cuts++
-	}
-	r.CutEpoch = epoch
-}

@@ -15,7 +15,7 @@ type Schedule struct {
 	period time.Duration
 	cron   cronTable
 	jitter time.Duration
-	err    error // what was wrong with its making
+	err    error // the mistake in its arguments
 }
 
 type scheduleKind uint8
@@ -58,7 +58,7 @@ func (s Schedule) WithJitter(limit time.Duration) Schedule {
 	return s
 }
 
-// Validate reports what is wrong with s, as an ErrInvalid.
+// Validate reports the mistake in s, as an ErrInvalid.
 func (s Schedule) Validate() error { return s.err }
 
 // Cursor is how far a job has come in its schedule. Job types store it.
@@ -95,13 +95,10 @@ const far = time.Duration(math.MaxInt64 / 2)
 
 // nextMultiple returns the first anchor + k·d, k from 1, after last.
 func nextMultiple(anchor, last time.Time, d time.Duration) time.Time {
-	passed := last.Sub(anchor)
-	if passed < 0 {
-		return anchor.Add(d)
+	for step := max(far-far%d, d); last.Sub(anchor) >= step; {
+		anchor = anchor.Add(step) // because a Duration holds 292 years at most
 	}
-	for step := max(far-far%d, d); passed > far && passed >= step; passed = last.Sub(anchor) {
-		anchor = anchor.Add(step) // since passed holds 292 years at most
-	}
+	passed := max(last.Sub(anchor), 0)
 	return anchor.Add(passed - passed%d).Add(d)
 }
 
@@ -117,9 +114,9 @@ func (s Schedule) Due(c Cursor, id string) time.Time {
 	return at.Add(time.Duration(h.Sum64() % uint64(s.jitter+1)))
 }
 
-// Missed says what becomes of occurrences that passed while the job could not
+// Missed is the policy for occurrences that passed while the job could not
 // run, because its process was down or its last run took long. A fixed delay
-// has no such occurrences: it is due once, whatever its lateness.
+// has no such occurrences: it is due once, however late.
 type Missed uint8
 
 const (
@@ -152,11 +149,9 @@ func (s Schedule) Take(c Cursor, id string, now time.Time, m Missed) (moved Curs
 	return moved, scheduled, run
 }
 
+// grace is how late an occurrence may be before Skip drops it.
 func (s Schedule) grace(c Cursor, scheduled time.Time) time.Duration {
 	after := s.Next(Cursor{c.Anchor, scheduled})
-	if after.IsZero() {
-		return skipGrace
-	}
 	return min(skipGrace, after.Sub(scheduled)/2)
 }
 

@@ -19,7 +19,7 @@ func at(t *testing.T, s string) time.Time {
 	return v
 }
 
-// Proves C2: what each schedule makes of its cursor.
+// Proves C2: each schedule's next time for a cursor.
 func TestScheduleNext(t *testing.T) {
 	hour := time.Hour
 	tests := []struct {
@@ -198,9 +198,8 @@ func TestCronAcrossDST(t *testing.T) {
 	}
 }
 
-// Proves C2: an expression whose days are many years apart has a next one. There are
-// eight years between the leap days around 2100, and forty if the day of the week
-// must fit too.
+// Proves C2: an expression has a next time even if its days are many years apart. Around
+// 2100 eight years lie between leap days, and forty if the day of the week must fit too.
 func TestCronOfLeapDays(t *testing.T) {
 	for expr, gap := range map[string][2]string{
 		"0 0 0 29 2 *":   {"2096-02-29", "2104-02-29"},
@@ -217,8 +216,8 @@ func TestCronOfLeapDays(t *testing.T) {
 	}
 }
 
-// Proves C2: a time that a zone repeats in autumn happens once, also for who asks
-// again right after it; with an hour of * it happens each time.
+// Proves C2: a time that a zone repeats in autumn happens once, also if a caller asks
+// again right after it. With an hour of * it happens each time.
 func TestCronOfARepeatedHour(t *testing.T) {
 	from := time.Date(2001, 10, 28, 0, 0, 0, 0, time.UTC) // in Berlin 2:30 comes at 0:30 and at 1:30
 	for expr, want := range map[string]time.Duration{"0 30 2 * * *": 25 * time.Hour, "0 30 * * * *": time.Hour} {
@@ -291,6 +290,21 @@ func TestCronAfterItsLastSecond(t *testing.T) {
 	} {
 		if next := Cron(expr, "").Next(Cursor{Last: at}); !next.Equal(want) {
 			t.Errorf("%q: %v, want %v", expr, next, want)
+		}
+	}
+}
+
+// Proves C2: Skip drops an occurrence that is later than a minute, or than half the way
+// to the next one, and none that is exactly as late as that.
+func TestSkipAtItsGrace(t *testing.T) {
+	for period, grace := range map[time.Duration]time.Duration{
+		time.Hour: time.Minute, 2 * time.Minute: time.Minute, 2*time.Minute - 2: time.Minute - 1, 10 * time.Second: 5 * time.Second,
+	} {
+		due := noon.Add(period)
+		for late, want := range map[time.Duration]bool{0: true, grace: true, grace + 1: false} {
+			if _, _, run := Rate(period).Take(StartCursor(noon), "a", due.Add(late), Skip); run != want {
+				t.Errorf("every %v, %v late: run is %t", period, late, run)
+			}
 		}
 	}
 }

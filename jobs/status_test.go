@@ -8,16 +8,19 @@ import (
 
 // Proves J3: the whole table, and that an illegal move names both ends.
 func TestStatusTable(t *testing.T) {
-	all := []Status{None, Initializing, Running, Executing, Paused, Stopped, Terminated, Failed}
+	all := []Status{None, Initializing, Running, Executing, Paused, Stopped, Terminated, Failed, Completed, Cancelled, Stuck}
 	legal := map[Status]string{
 		None:         "initializing",
 		Initializing: "running",
-		Running:      "executing paused stopped terminated failed",
-		Executing:    "running paused stopped terminated failed",
-		Paused:       "running stopped terminated",
+		Running:      "executing paused stopped terminated cancelled",
+		Executing:    "running paused stopped terminated failed completed cancelled stuck",
+		Paused:       "running stopped terminated cancelled",
 		Stopped:      "running terminated",
 		Failed:       "running stopped terminated",
 		Terminated:   "",
+		Completed:    "running terminated",
+		Cancelled:    "running terminated",
+		Stuck:        "running executing paused terminated cancelled",
 	}
 	for _, from := range all {
 		for _, to := range all {

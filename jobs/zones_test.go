@@ -17,7 +17,8 @@ var (
 	zoneYears = flag.Int("zones.years", 1, "how many years TestCronOfEachZone walks")
 )
 
-// minuteTable is a table that TestCronOfEachZone asks a Schedule and a walk for.
+// minuteTable is a cron table, written for Schedule and for the walk of
+// TestCronOfEachZone.
 type minuteTable struct {
 	expr     string
 	minutes  []int
@@ -53,8 +54,8 @@ var ofWeek = func() (week [minutesOfWeek][]int) {
 	return week
 }()
 
-// clockFace is a clock on the wall of a zone that is looked at once a minute. It
-// writes down what it has shown, and so knows which minutes it skips or repeats.
+// clockFace is a clock on the wall of a zone, read once a minute. It writes down the
+// times it has shown, and so knows which minutes it skips or repeats.
 type clockFace struct {
 	zone *time.Location
 	last int64             // the civil minute that it showed last
@@ -62,8 +63,8 @@ type clockFace struct {
 	late map[int64][]int64 // the skipped minutes that fall on a minute
 }
 
-// look returns what the clock shows at a minute of Unix time, whether it has shown
-// that before, and the skipped minutes that fall on it.
+// look returns the time that the clock shows at a minute of Unix time, whether it has
+// shown that time before, and the skipped minutes that fall on it.
 func (c *clockFace) look(minute int64) (now int64, repeated bool, late []int64) {
 	_, offset := time.Unix(minute*60, 0).In(c.zone).Zone()
 	now = minute + int64(offset/60)
@@ -86,7 +87,7 @@ func (c *clockFace) look(minute int64) (now int64, repeated bool, late []int64) 
 func occurrences(zone *time.Location, from, to int64) [][]int64 {
 	out := make([][]int64, len(minuteTables))
 	face := clockFace{zone: zone, late: map[int64][]int64{}}
-	const before = 3 * 24 * 60 // so that it has seen what is skipped or repeated at the begin
+	const before = 3 * 24 * 60 // so that it has seen the skipped and repeated times at the begin
 	for minute := from - before; minute < to; minute++ {
 		now, repeated, late := face.look(minute)
 		if minute < from {
@@ -115,9 +116,9 @@ var hardZones = []string{
 	"America/St_Johns", "Africa/Casablanca", "Asia/Gaza", "Asia/Tehran", "Europe/Dublin",
 }
 
-// Proves C2, Case SC2: over years of each zone a table happens at exactly the minutes at
-// which a clock on the wall shows its times, those that the clock skips as much later
-// as it skips, and those that it repeats once.
+// Proves C2, Case SC2: over years of each zone, a table happens at exactly the minutes at
+// which a clock on the wall shows its times. Times that the clock skips happen later, by
+// as much as it skips. Times that it repeats happen once.
 func TestCronOfEachZone(t *testing.T) {
 	names, years := hardZones, []int{2023}
 	if *allZones {
@@ -159,8 +160,8 @@ func compareWithClock(t *testing.T, name string, year, years int) {
 	}
 }
 
-// zonesOfGo are the names of all zones that Go brings along, one of those that are the
-// same.
+// zonesOfGo are the names of the zones that Go brings along. Zones with equal bytes are
+// named once.
 func zonesOfGo(t *testing.T) (names []string) {
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

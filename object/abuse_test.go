@@ -66,8 +66,8 @@ func TestFloodedMailbox(t *testing.T) {
 	})
 }
 
-// Callers whose contexts have ended cost the object nothing: no handler runs for
-// them, and none stays in the mailbox. Proves O11's last sentence.
+// Callers with an ended context cost the object nothing: no handler runs for them, and
+// none stays in the mailbox. Proves O11's last sentence.
 func TestCallersWhoseContextHasEnded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -80,7 +80,7 @@ func TestCallersWhoseContextHasEnded(t *testing.T) {
 		var ended atomic.Int64
 		var calls sync.WaitGroup
 		for i := range 5000 {
-			by := ctx // it ends while they wait, those for whom there is room
+			by := ctx // it ends while the calls wait that the mailbox has room for
 			if i%2 == 0 {
 				by = endedOf(ctx)
 			}
@@ -136,9 +136,8 @@ func TestHandlerThatNeverReturns(t *testing.T) {
 	})
 }
 
-// An object whose handlers panic stays usable, what they wrote is gone, and an
-// alarm that panics ends as a dead letter with a text of bounded length.
-// Proves O6 and A7.
+// An object stays usable if its handlers panic, and their writes are gone. An alarm that
+// panics ends as a dead letter with a text of bounded length. Proves O6 and A7.
 func TestHandlersThatPanic(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -159,7 +158,7 @@ func TestHandlersThatPanic(t *testing.T) {
 		f.handleAlarm(func(*thing, context.Context, object.AlarmInfo) error { panic(strings.Repeat("x", 5<<20)) })
 		f.must("a", setAlarm(time.Second))
 		pass(time.Hour)
-		dead, err := f.host.DeadLetters(context.Background())
+		dead, err := lettersOf(f.host.DeadLetters(context.Background(), object.DeadLettersOptions{Limit: object.MaxPage}))
 		if err != nil || len(dead) != 1 || len(dead[0].LastError) > 1024 || dead[0].Attempts != 7 {
 			t.Fatalf("%d dead letters, %v", len(dead), err)
 		}
@@ -213,8 +212,8 @@ var (
 	refused = []string{"", "\xff\xfe", "a\xc3", strings.Repeat("n", storage.MaxNameBytes+1)}
 )
 
-// Each name that is allowed works wherever a name can be given, and stays apart
-// from all others; each other one is refused everywhere. Proves O1, O15 and S1.
+// A name that is allowed works in each place that takes a name, and stays apart from all
+// others. Any other name is refused in each place. Proves O1, O15 and S1.
 func TestHostileNames(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -231,7 +230,7 @@ func TestHostileNames(t *testing.T) {
 		defer f.close()
 		listed, after := map[string]bool{}, ""
 		for {
-			page, err := f.host.Objects(ctx, "thing", after, 3)
+			page, err := f.host.Objects(ctx, "thing", object.ObjectsOptions{After: after, Limit: 3})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -242,13 +241,13 @@ func TestHostileNames(t *testing.T) {
 				listed[o.ID.Name], after = true, o.ID.Name
 			}
 		}
-		dead, err := f.host.DeadLetters(ctx)
+		dead, err := lettersOf(f.host.DeadLetters(ctx, object.DeadLettersOptions{Limit: object.MaxPage}))
 		if err != nil || len(dead) != len(hostile) || len(listed) != len(hostile) {
 			t.Fatalf("%d dead letters and %d objects for %d names, %v", len(dead), len(listed), len(hostile), err)
 		}
 		for _, d := range dead {
 			in, err := f.host.Inspect(ctx, d.ID)
-			if err != nil || len(in.Keys) != 1 || in.Keys[0].Key != d.ID.Name || string(in.Keys[0].Value) != d.ID.Name || len(in.DeadLetters) != 1 {
+			if err != nil || len(in.Keys) != 1 || in.Keys[0].Key != d.ID.Name || f.stored(d.ID.Name, d.ID.Name) != d.ID.Name || len(in.DeadLetters) != 1 {
 				t.Errorf("%q holds %+v, %v", d.ID.Name, in, err)
 			}
 			for e, err := range f.host.Watch(ctx, d.ID, 0) {
@@ -275,7 +274,7 @@ func TestHostileNames(t *testing.T) {
 		}
 		for _, class := range []string{"", "\x00", "a/b", "\xff", strings.Repeat("c", 129)} {
 			refusedEverywhere(t, f, storage.ID{Class: class, Name: "a"})
-			if _, err := f.host.Objects(ctx, class, "", 1); !errors.Is(err, object.ErrBadName) {
+			if _, err := f.host.Objects(ctx, class, object.ObjectsOptions{Limit: 1}); !errors.Is(err, object.ErrBadName) {
 				t.Errorf("objects of %q: %v", class, err)
 			}
 		}
@@ -309,8 +308,8 @@ func refusedEverywhere(t *testing.T, f *fixture, id storage.ID) {
 	}
 }
 
-// Bytes that are not what the codec wrote are an error that names the key; the
-// object stays as it is. A mistake in a codec is no different.
+// Bytes that the codec cannot decode are an error that names the key, and the object
+// stays as it is. A mistake in the codec ends in the same way.
 func TestWrongCodec(t *testing.T) {
 	f := newFixture(t).open()
 	f.must("a", put("k", "{not JSON"))

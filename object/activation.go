@@ -7,62 +7,73 @@ import (
 	"sync/atomic"
 
 	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/object/internal/inbox"
 	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// activation is an object in memory: its mailbox, and the instance that its
-// turns run on. A reset replaces the instance and its State and keeps the
-// mailbox.
+// activation is an object in memory: its mailbox, and the instance of the user's type
+// that its turns run on. A reset drops the instance and its State and keeps the
+// mailbox; the next turn constructs another instance.
 //
-// The turn is a token: running says that somebody owns it. The owner alone may
-// touch the fields under "owned"; whoever gives the turn up calls yield, which
-// passes it to a task that serves the queue, or frees it.
+// The turn is a token: running says that a goroutine owns it. Only the owner may touch
+// the fields marked "owned", and it needs no mutex for them. The owner gives the turn up
+// with yield, which passes it to a goroutine of the crew, or frees it. The other fields
+// say their guard; those without one are atomic or guarded by mu.
 //
-// What a turn touches that only reads memory comes first, so that it lies in two
-// cache lines.
+// Mutexes are locked in this order: waits.mu, activation.mu, lru.mu. Those of inbox.Inboxes
+// may be locked under activation.mu, and lock no other.
+//
+// The fields of a turn that only reads memory come first, so that they lie in two cache
+// lines.
 type activation struct {
 	mu      sync.Mutex
-	running bool // the turn is owned
+	running bool // a goroutine owns the turn
 	gone    bool // evicted, deleted or stuck: no turn begins any more
-	writing bool // a commit is being applied
+	writing bool // the store is applying a commit of the turn
 
 	located  bool   // owned: object has been read
 	rowKnown bool   // owned: row has been read
 	empty    bool   // owned: no key, mark or open execution is stored, for certain
-	reason   Reason // owned
+	reason   Reason // owned: why its instance began
 
+	// head is the first request of the queue, nil if it is empty.
 	head   *Request
-	hosted *hosted // never changes
-	turns  uint32  // grows with each turn that gets the object; guarded by mu
-	what   *string // what the present turn runs, see Request.what; guarded by mu
+	host   *Host        // never changes
+	hosted *hosted      // never changes: its class
+	turns  uint32       // grows with each turn that gets the object; guarded by mu
+	holds  atomic.Int32 // running routines, which keep the object in memory
+	what   *string      // the method of the present turn, see Request; guarded by mu
 
-	// owned
-	life     *State
-	instance any // nil: the constructor has yet to run
-	current  *turn
+	// state belongs to the instance. Only the owner of the turn writes it, and with mu
+	// locked, because accept, end and evict read it under mu without the turn.
+	state *State
+	// instance is owned. It is nil until the constructor has run.
+	instance any
 
 	used  atomic.Uint64 // the tick of the lru in which the last turn ended
 	last  atomic.Uint64 // the newest ticket that the object's memory depends on
-	first State         // the first life: most activations have no other
+	first State         // of the first instance, because most activations have no other
 
-	object storage.Object // owned
-	id     storage.ID     // never changes
+	// object.ID never changes, and any goroutine may read it. The number, shard and epoch as
+	// they are stored are owned, and placed sets them.
+	object storage.Object
 
-	queued  int
-	tail    *Request
-	holds   atomic.Int32  // works that hold off eviction
+	tail    *Request      // the last request of the queue
+	queued  int32         // the length of the queue
 	listed  bool          // guarded by lru.mu: it has a place in the lru
+	owner   AlarmOwner    // owned: of the alarm, while its instance lives
 	settled chan struct{} // guarded by mu; not nil: closed when the commit has been applied
-	lru     lruLinks
+	lru     lruLinks      // guarded by lru.mu
 
-	// owned
-	row    *alarm.Row // the stored alarm; nil: none
-	recall *recall    // of its marks; nil: none was asked for
+	// row and answers are owned. They are a cache of stored rows.
+	row     *alarm.Row   // the stored alarm; nil: none
+	answers *answerCache // of its marks; nil: none was asked for
 }
 
-// find returns the activation of an object, and makes it if need be. One that is
-// there has a valid name.
+// find returns the activation of an object, and makes it if there is none. It checks
+// the name only of a new one, because an activation in memory has a valid name. The
+// activation may be gone before the caller uses it; accept returns errGone then.
 func (c *hosted) find(name string) (*activation, error) {
 	if a, ok := c.live.Load(name); ok {
 		return a, nil
@@ -74,7 +85,7 @@ func (c *hosted) find(name string) (*activation, error) {
 	made := false
 	a, _ := c.live.LoadOrCompute(name, func() *activation {
 		made = true
-		return &activation{hosted: c, id: id}
+		return &activation{host: c.host, hosted: c, object: storage.Object{ID: id}}
 	})
 	if made {
 		c.host.lru.add(a)
@@ -82,16 +93,22 @@ func (c *hosted) find(name string) (*activation, error) {
 	return a, nil
 }
 
-// drop takes an activation out of memory. It is gone already.
-func (c *hosted) drop(a *activation) {
+// unload takes an activation that is gone out of the class's map and out of the lru. It
+// may be called more than once, because each goroutine that meets a gone activation
+// calls it. It raises departed first, so that a read of the rows waits for the commits
+// that the activation depended on.
+func (c *hosted) unload(a *activation) {
 	raise(&c.host.departed, a.last.Load())
-	c.live.Compute(a.id.Name, func(old *activation, loaded bool) (_ *activation, remove bool) {
+	c.live.Compute(a.object.ID.Name, func(old *activation, loaded bool) (_ *activation, remove bool) {
 		return old, !loaded || old == a
 	})
 	c.host.lru.remove(a)
 }
 
-// deliver runs a request on its object and returns when its turn has ended.
+// deliver runs a request on its object and returns when its turn has ended. The turn
+// runs on the caller's goroutine if the object is idle and in memory, because a handover
+// to another goroutine costs more than a short turn. Otherwise a goroutine of the crew
+// runs it, and deliver waits. Calls, alarms and turns of the runtime come this way.
 func (c *hosted) deliver(ctx context.Context, r *Request) error {
 	r.ctx = ctx
 	for {
@@ -104,7 +121,7 @@ func (c *hosted) deliver(ctx context.Context, r *Request) error {
 		}
 		switch inline, err := a.accept(ctx, r, true); {
 		case err == errGone:
-			c.drop(a)
+			c.unload(a)
 		case err != nil:
 			return err
 		case inline:
@@ -118,84 +135,42 @@ func (c *hosted) deliver(ctx context.Context, r *Request) error {
 	}
 }
 
+// errGone is accept's error for an activation that has left memory. The request may be
+// delivered to the next one. It is a value of its own, because a request that is bound
+// to an instance gets another ErrReset, which must not be repeated.
 var errGone = fmt.Errorf("%w", ErrReset)
 
-// yield gives up the turn: to a task that serves the queue, or to nobody.
+// yield gives up the turn. If requests wait, a goroutine of the crew gets the turn;
+// otherwise the turn is free. The caller owns the turn and must not touch owned fields
+// after this.
 func (a *activation) yield() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case a.gone:
+	case a.gone: // no turn begins any more, and end has emptied the queue
 	case a.head == nil:
 		a.running = false
-		a.hosted.host.lru.idled(a)
+		a.host.lru.idled(a)
 	default:
-		a.hosted.host.crew.add(a)
+		a.host.crew.Add(a)
 	}
 }
 
-// handOver stands in the queue for a turn that was lent out and is wanted back.
-type handOver struct{ wake chan struct{} }
-
-func (handOver) run(context.Context, *activation) error { return nil }
-
-// resume gets the turn back for a task that has lent it out. It reports whether
-// the task owns the turn; if not, the object has left memory meanwhile. A turn
-// whose activation was reset gets it back too: its end touches what others share.
-func (a *activation) resume(what *string) bool {
-	h := handOver{wake: make(chan struct{}, 1)}
-	a.mu.Lock()
-	switch {
-	case a.gone:
-		a.mu.Unlock()
-		return false
-	case !a.running:
-		a.begin(what)
-		a.mu.Unlock()
-		return true
-	}
-	a.pushFront(&Request{id: a.id, op: h, what: what})
-	a.mu.Unlock()
-	_ = a.hosted.host.seams.Executor.Wait(context.Background(), h.wake)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return !a.gone
-}
-
-// begin notes that a turn gets the object. The caller holds mu.
+// begin notes that a turn gets the object. It also wakes the watch over turns that hold
+// their object too long. The caller holds mu.
 func (a *activation) begin(what *string) {
 	a.running, a.what = true, what
 	a.turns++
-	if w := &a.hosted.host.held; !w.awake.Load() {
+	if w := &a.host.held; !w.awake.Load() {
 		w.wake(a)
 	}
 }
 
-// beginCommit keeps the end of the activation out while a commit is applied. It
-// returns ErrReset if the activation has ended.
-func (a *activation) beginCommit() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.gone {
-		return named(a.id, ErrReset)
-	}
-	a.writing = true
-	return nil
-}
-
-func (a *activation) endCommit() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.writing = false
-	if a.settled != nil {
-		close(a.settled)
-		a.settled = nil
-	}
-}
-
-// end takes the activation out of service, whatever its turn is doing: after end
-// no commit of it is applied any more. The calls that wait are given to what
-// follows; it returns false if the activation had ended before.
+// end takes the activation out of service, also while a turn runs. It waits for a commit
+// that the store is applying; after end no commit of the activation is applied any more.
+// Then it cancels the instance, empties the queue, and gives the waiting calls to follow.
+// It returns false, and calls nothing, if the activation had ended before. The caller
+// need not own the turn. It holds no mutex, because end waits.
 func (a *activation) end(cause error, follow func([]*Request)) bool {
 	a.mu.Lock()
 	for a.writing {
@@ -204,7 +179,7 @@ func (a *activation) end(cause error, follow func([]*Request)) bool {
 		}
 		settled := a.settled
 		a.mu.Unlock()
-		_ = a.hosted.host.seams.Executor.Wait(context.Background(), settled)
+		_ = a.host.seams.Executor.Wait(context.Background(), settled)
 		a.mu.Lock()
 	}
 	if a.gone {
@@ -212,27 +187,37 @@ func (a *activation) end(cause error, follow func([]*Request)) bool {
 		return false
 	}
 	a.gone = true
+	// The messages under way are read again, because one that is sent from now on would
+	// pass those which wait here.
+	to := inbox.Receiver{ID: a.object.ID, Shard: a.host.store.ShardOf(a.object.ID)}
+	read := a.host.mail.boxes.Detach(to)
 	var rest []*Request
 	for r := a.pop(); r != nil; r = a.pop() {
 		if h, ok := r.op.(handOver); ok {
+			// Its turn was lent out. The woken goroutine finds that the activation is gone.
 			h.wake <- struct{}{}
 			continue
 		}
-		if r.state.CompareAndSwap(started, waiting) { // its caller is still there
+		if r.progress.CompareAndSwap(started, waiting) { // its caller is still there
 			rest = append(rest, r)
 		}
 	}
-	life := a.life
+	state := a.state
 	a.mu.Unlock()
-	if life != nil {
-		life.end(cause)
+	if state != nil {
+		state.end(cause)
 	}
-	a.hosted.drop(a)
+	a.hosted.unload(a)
 	follow(rest)
+	if read {
+		a.host.mail.read(to)
+	}
 	return true
 }
 
-// again puts calls that waited for an ended activation before a new one.
+// again delivers calls that waited in the queue of an ended activation to the next
+// activation of the object. Their callers still wait for done, so a call that cannot be
+// delivered is answered with the error.
 func (c *hosted) again(rs []*Request) {
 	for _, r := range rs {
 		for {
@@ -241,7 +226,7 @@ func (c *hosted) again(rs []*Request) {
 				_, err = a.accept(r.ctx, r, false)
 			}
 			if err == errGone {
-				c.drop(a)
+				c.unload(a)
 				continue
 			}
 			if err != nil {
@@ -252,15 +237,158 @@ func (c *hosted) again(rs []*Request) {
 	}
 }
 
-// refuse answers calls with err without running them.
+// refuse answers calls with err without running them. The calls are out of the queue. A
+// call that is abandoned needs no answer, because its caller has returned already.
 func (h *Host) refuse(err error, rs ...*Request) {
 	for _, r := range rs {
 		switch {
-		case r.state.CompareAndSwap(waiting, started), r.state.Load() == started:
+		case r.progress.CompareAndSwap(waiting, started), r.progress.Load() == started:
 			r.err = err
 			r.finish(h)
-		case r.state.Load() == departed:
+		case r.progress.Load() == departed:
 			r.finish(h)
 		}
 	}
+}
+
+// accept gives the request the turn or a place in the queue. If the object is idle and
+// has an instance, and mayRun is set, inline is true: the caller owns the turn and runs
+// the request. Otherwise the request waits in the queue, and a goroutine of the crew
+// serves it. A call that needs the constructor is queued too, because the goroutines of
+// the crew have grown the stack that a read of the store needs. accept returns errGone,
+// ErrReset for a request that is bound to a former instance, or ErrOverloaded.
+func (a *activation) accept(ctx context.Context, r *Request, mayRun bool) (inline bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.gone {
+		return false, errGone
+	}
+	if r.state != nil && r.state != a.state {
+		return false, named(a.object.ID, ErrReset)
+	}
+	if !a.running && a.head == nil && mayRun && (a.state != nil || r.exempt) {
+		a.begin(r.what)
+		return true, nil
+	}
+	if err := a.admit(r); err != nil {
+		return false, err
+	}
+	if r.done == nil && r.message() == nil {
+		r.done = a.host.doneChans.Get().(chan struct{})
+	}
+	if m := r.message(); m != nil && m.onTrial() {
+		a.pushTrial(r)
+	} else {
+		a.push(r)
+	}
+	if !a.running {
+		a.running = true
+		a.host.crew.Add(a)
+	}
+	return false, nil
+}
+
+// await waits for the answer of a queued request. There are three cases when ctx ends:
+//
+//   - The request still waits: it is abandoned, and never runs (O11).
+//   - Its handler runs: the caller leaves with ErrUnknown, because the turn may still
+//     commit or fail.
+//   - Its turn has ended: the outcome is known, so await waits for the reply, which
+//     only the disk can delay.
+//
+// The channel done goes back to the pool only if this goroutine has received from it,
+// because otherwise a late answer could reach the next request.
+func (a *activation) await(ctx context.Context, r *Request) error {
+	cause := a.host.seams.Executor.Wait(ctx, r.done)
+	switch {
+	case cause == nil:
+	case r.progress.CompareAndSwap(waiting, abandoned):
+		return named(a.object.ID, cause)
+	case r.depart(a.host):
+		return fmt.Errorf("%s: %w: %w", a.object.ID, ErrUnknown, cause)
+	default:
+		_ = a.host.seams.Executor.Wait(context.Background(), r.done)
+	}
+	a.host.doneChans.Put(r.done)
+	return r.err
+}
+
+// depart leaves a request alone while its handler runs, and reports whether it did. It
+// returns false if the turn has just ended. The turn is counted in the lifecycle from
+// here until finish, so that Shutdown waits for it as it waited for the call before.
+func (r *Request) depart(h *Host) bool {
+	h.lifecycle.begin()
+	r.left = r.progress.CompareAndSwap(started, departed)
+	if !r.left {
+		h.lifecycle.leave()
+	}
+	return r.left
+}
+
+// Run serves the queue until it is empty, or until another goroutine owns the turn: one
+// that takes back the turn it has lent out, or one that began a turn while a handler had
+// lent out this one and did not take it back. The crew calls it and owns the turn, which
+// passed to it with crew.Add. If a handler ends the goroutine (runtime.Goexit), the
+// deferred function of serve passes the turn on.
+func (a *activation) Run() {
+	for {
+		r := a.take()
+		if r == nil {
+			return
+		}
+		if h, ok := r.op.(handOver); ok {
+			h.wake <- struct{}{} // the turn goes to the goroutine that had lent it out
+			return
+		}
+		owns := a.serve(r)
+		r.finish(a.host)
+		if !owns {
+			return
+		}
+	}
+}
+
+// take pops the next request and begins its turn, or frees the turn if there is none.
+// Both happen under one lock of mu, so that a request which accept queues meanwhile is
+// either taken here or finds the turn free. It returns nil for a gone activation.
+func (a *activation) take() *Request {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.gone {
+		return nil
+	}
+	r := a.pop()
+	if r == nil {
+		a.running = false
+		a.host.lru.idled(a)
+		return nil
+	}
+	a.begin(r.what)
+	return r
+}
+
+// finish tells the waiting caller that the turn of its request has ended. If the reply is
+// gated, the store wakes the caller: when the commits that the reply depends on are
+// durable, or when it is the caller's place to sync the log. So its goroutine wakes once
+// and not twice. A request that ran inline has no done, and a caller that has departed
+// gets nothing: only the lifecycle learns that the turn has ended.
+func (r *Request) finish(h *Host) {
+	if m := r.message(); m != nil {
+		r.progress.Store(replying)
+		m.landed(r.err)
+		return
+	}
+	if r.done == nil {
+		return
+	}
+	if !r.progress.CompareAndSwap(started, replying) {
+		if r.progress.Load() == departed {
+			h.lifecycle.leave()
+		}
+		return
+	}
+	if r.gated && h.store.Follow(&r.follower, r.ticket, r.done) {
+		return
+	}
+	r.done <- struct{}{}
 }

@@ -108,8 +108,8 @@ func TestAlarmSetInItsHandler(t *testing.T) {
 	})
 }
 
-// An alarm that is on its way to its object when another takes its place does
-// nothing: the other one is tried once, and fails once. Proves A5 and A6.
+// Another alarm takes the place of one that is on its way to its object. The first one
+// does nothing; the second is tried once, and fails once. Proves A5 and A6.
 func TestReplacedAlarmDoesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -212,7 +212,7 @@ func TestAlarmRetries(t *testing.T) {
 				t.Errorf("info of attempt %d: %+v", i+2, info)
 			}
 		}
-		letters, err := f.host.DeadLetters(context.Background())
+		letters, err := lettersOf(f.host.DeadLetters(context.Background(), object.DeadLettersOptions{Limit: object.MaxPage}))
 		if err != nil || len(letters) != 1 || len(dead) != 1 {
 			t.Fatalf("dead letters %v, hook %v, %v", letters, dead, err)
 		}
@@ -292,14 +292,14 @@ func TestPermanentAndRetryAfter(t *testing.T) {
 		if !slices.Equal(at, []time.Duration{0, 7 * time.Second}) {
 			t.Errorf("attempts at %v", at)
 		}
-		letters, _ := f.host.DeadLetters(context.Background())
+		letters, _ := lettersOf(f.host.DeadLetters(context.Background(), object.DeadLettersOptions{Limit: object.MaxPage}))
 		if len(letters) != 1 || letters[0].Reason != "permanent error" {
 			t.Errorf("dead letters %+v", letters)
 		}
 		if err := f.host.DiscardDeadLetter(context.Background(), f.id("a"), letters[0].Seq); err != nil {
 			t.Error(err)
 		}
-		if letters, _ = f.host.DeadLetters(context.Background()); len(letters) != 0 {
+		if letters, _ = lettersOf(f.host.DeadLetters(context.Background(), object.DeadLettersOptions{Limit: object.MaxPage})); len(letters) != 0 {
 			t.Errorf("after Discard: %v", letters)
 		}
 	})
@@ -376,7 +376,7 @@ func TestHandlerThatKillsTheProcess(t *testing.T) {
 		if len(innocent) != 1 {
 			t.Errorf("the innocent ran %d times, want 1", len(innocent))
 		}
-		letters, _ := f.host.DeadLetters(context.Background())
+		letters, _ := lettersOf(f.host.DeadLetters(context.Background(), object.DeadLettersOptions{Limit: object.MaxPage}))
 		if len(letters) != 1 || letters[0].Crashes != bound || letters[0].Reason != "crashes" {
 			t.Errorf("dead letters %+v", letters)
 		}
@@ -418,7 +418,7 @@ func TestFailureEndsTheCountOfCrashes(t *testing.T) {
 	})
 }
 
-// An alarm whose handler is slow is not counted out with one that kills the
+// A slow alarm does not become a dead letter, though an alarm beside it kills the
 // process, however often the two are due together. Proves A8.
 func TestSlowAlarmBesideOneThatKills(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -447,7 +447,7 @@ func TestSlowAlarmBesideOneThatKills(t *testing.T) {
 		}
 		pass(time.Hour)
 		close(release)
-		letters, err := f.host.DeadLetters(context.Background())
+		letters, err := lettersOf(f.host.DeadLetters(context.Background(), object.DeadLettersOptions{Limit: object.MaxPage}))
 		if slow != 1 || len(letters) != 1 || letters[0].ID.Name != "killer" || err != nil {
 			t.Errorf("A8: the slow one came to its end %d times, want 1; dead letters %+v, %v", slow, letters, err)
 		}

@@ -59,8 +59,8 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Shutdown ends those who wait for a turn that will not come, in the order in which
-// they come to it and to Await; their turns go on. Proves O14.
+// Shutdown ends each Await in a turn, also of a turn that calls Await after Shutdown has
+// begun. The turns go on. Proves O14.
 func TestShutdownEndsAwait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()

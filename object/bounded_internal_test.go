@@ -42,7 +42,7 @@ func TestFailingConstructorsAreForgottenInOrder(t *testing.T) {
 
 // The report keeps the last lines, in order, at every length around its bound.
 //
-// Case ST11. Proves R6.
+// Cases ST11, ST23. Proves R6.
 func TestReportKeepsTheLastLines(t *testing.T) {
 	var p report
 	for n := range 2*reportMax + 2 {

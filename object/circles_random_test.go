@@ -35,7 +35,7 @@ func drawVisit(rt *rapid.T, depth int) visit {
 	return v
 }
 
-// visitors is a class whose handlers make the calls that they are told to.
+// visitors is a class with handlers that make a given list of calls.
 func visitors() (*object.Class[object.State], func(context.Context, object.Caller, visit) error) {
 	class := object.Define("visited", func(_ context.Context, st *object.State) (*object.State, error) { return st, nil })
 	var do *object.Method[visit, int]
@@ -50,7 +50,7 @@ func visitors() (*object.Class[object.State], func(context.Context, object.Calle
 	do = object.Handle(class, "do", func(st *object.State, ctx context.Context, v visit) (int, error) {
 		all := func(ctx context.Context) (err error) {
 			for _, next := range v.then {
-				if err = st.Seams().Sleep(ctx, time.Millisecond); err == nil { // others get in
+				if err = st.Driver().Seams().Sleep(ctx, time.Millisecond); err == nil { // others get in
 					err = call(ctx, st, next)
 				}
 				if err != nil && !errors.Is(err, object.ErrDeadlock) {
@@ -64,7 +64,7 @@ func visitors() (*object.Class[object.State], func(context.Context, object.Calle
 			return 0, st.Release(ctx, all)
 		case "await":
 			done, failed := make(chan struct{}), error(nil)
-			st.Seams().Executor.Go("handler", func() {
+			st.Driver().Seams().Executor.Go("handler", func() {
 				defer close(done)
 				failed = all(ctx)
 			})
@@ -75,8 +75,8 @@ func visitors() (*object.Class[object.State], func(context.Context, object.Calle
 	return class, call
 }
 
-// Case OB1: whatever calls objects make of one another, each comes back: with an answer
-// or with ErrDeadlock. Proves O8, O16.
+// Case OB1: objects call one another at random. Each call returns, with an answer or with
+// ErrDeadlock. Proves O8, O16.
 func TestRandomCallsAllEnd(t *testing.T) {
 	harness.Check(t, func(s *harness.Sim, rt *rapid.T) {
 		class, call := visitors()

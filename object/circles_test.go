@@ -15,7 +15,7 @@ import (
 // once: a call that hangs fails the test and does not stop it.
 const patience = time.Minute
 
-// calls is an action that calls another object and does then there.
+// calls is an action that calls another object, which runs then.
 func (f *fixture) calls(name string, then action, opts ...object.CallOption) action {
 	return func(th *thing, ctx context.Context) (any, error) { return f.do.Call(ctx, th.st, name, then, opts...) }
 }
@@ -51,7 +51,7 @@ func (f *fixture) within(name string, fn action, opts ...object.CallOption) erro
 	return err
 }
 
-// end shuts the host down, and cancels what runs for longer than patience.
+// end shuts the host down, and cancels turns that run for longer than patience.
 func (f *fixture) end() {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -83,7 +83,7 @@ func TestCirclesThroughLentTurns(t *testing.T) {
 					t.Errorf("O8: %s, %s: %v", name, circle, err)
 				}
 			}
-			f.must("a", f.calls("b", nothing)) // nobody waits any more
+			f.must("a", f.calls("b", nothing)) // no turn waits any more
 			f.must("b", f.calls("a", nothing))
 		})
 	}
@@ -111,8 +111,8 @@ func TestCircleThroughARepeat(t *testing.T) {
 	})
 }
 
-// Case OB1: an alarm's turn has no caller who could give up, so a circle that it
-// closes would make its object dead. Proves O8, A6.
+// Case OB1: an alarm's turn has no caller that could give up, so a circle that it closes
+// would make its object dead. Proves O8, A6.
 func TestCircleThatAnAlarmBegins(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -138,8 +138,8 @@ func TestCircleThatAnAlarmBegins(t *testing.T) {
 	})
 }
 
-// The legal neighbours of the circles: what waits for nobody who waits for it goes
-// through. Proves O8.
+// Calls that are close to a circle, but legal, succeed, because no waiting turn waits for
+// the caller. Proves O8.
 func TestWaysThatAreNoCircle(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -176,8 +176,8 @@ func TestWaysThatAreNoCircle(t *testing.T) {
 	})
 }
 
-// A turn that is lent out needs its object back before it ends, so a turn that holds
-// the object meanwhile cannot wait for one that waits for the first. Proves O8.
+// A turn that is lent out needs its object back before it ends. So another turn that
+// holds the object cannot wait for a turn that waits for the first. Proves O8.
 func TestALentTurnNeedsItsObjectBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -211,8 +211,8 @@ func TestALentTurnNeedsItsObjectBack(t *testing.T) {
 	})
 }
 
-// Two chains that meet: each lends its turn out and calls the object of the other,
-// which the other's turn holds again only when its own call has come back.
+// Two chains meet: each lends its own turn out and calls the object of the other chain.
+// That object's turn needs its object back only after its own call, so both chains end.
 func TestChainsThatMeet(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()

@@ -3,13 +3,18 @@ package object
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/object/internal/sharing"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -27,56 +32,78 @@ type ClassOptions struct {
 	MailboxAge time.Duration
 	// BlockLimit bounds the constructor and BlockConcurrencyWhile. Default: 30 s.
 	BlockLimit time.Duration
-	// HoldLimit is how long a turn may hold its object before the log and the
-	// metrics tell of it, once, with its method and stack: it may wait for what
-	// needs the object. It goes on. Negative: no limit. Default: 30 s.
+	// HoldLimit is how long a turn may hold its object before the log and the metrics
+	// report it, once, with its method and stack, because it may be waiting for
+	// something that needs the object. The turn goes on. Negative: no limit.
+	// Default: 30 s.
 	HoldLimit time.Duration
 	// AlarmRetry says when a failed alarm is tried again. Default: after 2, 4,
-	// 8, 16, 32 and 64 s, each plus 0 to 25 %.
+	// 8, 16, 32 and 64 s, each plus 0 to 25 %, so that seven attempts fail in all.
 	AlarmRetry alarm.Retry
+	// MessageRetry says when a message that failed is tried again. Default: after 10, 20, 40,
+	// 80, 160 and 320 s, and then 10 minutes, each plus 0 to 25 %, so that ten attempts fail
+	// in all.
+	MessageRetry alarm.Retry
+	// MaxWaiting is how many messages may wait on disk for one object. Beyond it a Send to
+	// the object is refused with ErrOutboxFull. The count is known while the object has
+	// more messages than it handles at once. Default: 100,000.
+	MaxWaiting int
 	// MaxAlarmCrashes is how many crashes an alarm may be charged with before it
 	// becomes a dead letter. A crash is charged to an alarm that ran while no other
-	// suspect did, after the process had lived well without it. A crash with a cause
-	// outside is charged to no alarm. Default: 4.
+	// suspect did. A charged alarm is held back for twice the life of the process that
+	// died; a crash in that time forgets the charges, because its cause is another.
+	// Default: 4.
 	MaxAlarmCrashes int
-	// Works bounds the works of the class that run at a time in a host, and how often
+	// WorkLimit bounds the routines of the class that run at a time in a host, and how often
 	// they start, if they are of a job type that takes permits for them (see
-	// State.TakePermit). Default: no limit.
-	Works WorkLimit
-	// OnDeadLetter is called, beside the turns, for each alarm that becomes a
-	// dead letter, once the letter is durable. It is called once: if the process
+	// Driver.TakePermit). Default: no limit.
+	WorkLimit WorkLimit
+	// OnDeadLetter is called, beside the turns, for each new dead letter of the class,
+	// of any kind, once the letter is durable. It is called once: if the process
 	// dies before or during the call, the letter is in Host.DeadLetters all the same.
 	OnDeadLetter func(ctx context.Context, d DeadLetter)
 }
 
+// withDefaults returns the options with defaults, some of them the host's, in place of
+// zeros. Open calls it, after validate.
 func (o ClassOptions) withDefaults(h *Options) ClassOptions {
-	if o.IdleAfter == 0 {
-		o.IdleAfter = h.IdleAfter
+	o.IdleAfter = cmp.Or(o.IdleAfter, h.IdleAfter)
+	o.MailboxLimit = cmp.Or(o.MailboxLimit, 1024)
+	o.MailboxAge = cmp.Or(o.MailboxAge, 30*time.Second)
+	o.BlockLimit = cmp.Or(o.BlockLimit, 30*time.Second)
+	o.HoldLimit = cmp.Or(o.HoldLimit, 30*time.Second)
+	o.MaxAlarmCrashes = cmp.Or(o.MaxAlarmCrashes, 4)
+	o.AlarmRetry.MaxAttempts = cmp.Or(o.AlarmRetry.MaxAttempts, 7)
+	o.MaxWaiting = cmp.Or(o.MaxWaiting, maxWaiting)
+	o.MessageRetry.MaxAttempts = cmp.Or(o.MessageRetry.MaxAttempts, 10)
+	if o.MessageRetry.Backoff == (alarm.Backoff{}) {
+		o.MessageRetry.Backoff = alarm.Exponential(10*time.Second, 10*time.Minute).WithJitter(0.25)
 	}
-	if o.MailboxLimit == 0 {
-		o.MailboxLimit = 1024
-	}
-	if o.MailboxAge == 0 {
-		o.MailboxAge = 30 * time.Second
-	}
-	if o.BlockLimit == 0 {
-		o.BlockLimit = 30 * time.Second
-	}
-	if o.HoldLimit == 0 {
-		o.HoldLimit = 30 * time.Second
-	}
-	if o.MaxAlarmCrashes == 0 {
-		o.MaxAlarmCrashes = 4
+	if o.AlarmRetry.Backoff == (alarm.Backoff{}) {
+		o.AlarmRetry.Backoff = alarm.Exponential(2*time.Second, 64*time.Second).WithJitter(0.25)
 	}
 	return o
 }
 
+// validate returns the first mistake in the options, for Define.
 func (o ClassOptions) validate() error {
 	return cmp.Or(
 		notNegative("IdleAfter", o.IdleAfter), notNegative("MailboxAge", o.MailboxAge), notNegative("BlockLimit", o.BlockLimit),
 		notNegative("MailboxLimit", o.MailboxLimit), notNegative("MaxAlarmCrashes", o.MaxAlarmCrashes),
-		o.AlarmRetry.Validate(), o.Works.Validate(),
+		notNegative("MaxWaiting", o.MaxWaiting), validRetry("AlarmRetry", o.AlarmRetry), validRetry("MessageRetry", o.MessageRetry),
+		o.WorkLimit.Validate(),
 	)
+}
+
+// validRetry reports the first mistake in the Retry of alarms or messages.
+func validRetry(name string, r alarm.Retry) error {
+	if r.RetryIf != nil {
+		return errors.New(name + " has a RetryIf: return Permanent(err) from the handler instead")
+	}
+	if err := r.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 // notNegative is an error that names an option which is less than zero.
@@ -87,13 +114,15 @@ func notNegative[T int | time.Duration](name string, v T) error {
 	return nil
 }
 
-// Definition is what a host is opened with: a *Class, or a type that embeds one.
+// Definition is a class as Open takes it: a *Class, or a type that embeds one.
 type Definition interface{ definition() *class }
 
-// Class is a kind of object, whose instances are of type *T. It is a value of
+// Class is a kind of object with instances of type *T. It is a value of
 // the program, made once at package level, and holds nothing of any host.
 type Class[T any] struct{ def class }
 
+// definition returns the class without its type, or nil for a nil Class, so that Open can
+// report the mistake.
 func (c *Class[T]) definition() *class {
 	if c == nil {
 		return nil
@@ -112,49 +141,73 @@ func definitionOf(d Definition) *class {
 // Name returns the name of the class.
 func (c *Class[T]) Name() string { return c.def.name }
 
-// Reject notes a mistake in the definition, for Open to return as it is: how a
-// job type that embeds a Class reports mistakes in its own configuration. The error
-// should name the class. Nil is nothing.
+// Reject notes a mistake in the definition, for Open to return unchanged. A job type that
+// embeds a Class uses it to report mistakes in its own configuration. The error should
+// name the class. A nil error is ignored.
 func (c *Class[T]) Reject(err error) {
 	if err != nil {
 		c.def.rejected = append(c.def.rejected, err)
 	}
 }
 
-// class is a Class without its type.
-type class struct {
-	name      string
-	options   ClassOptions
-	construct func(ctx context.Context, st *State) (any, error)
-	alarms    bool // instances have an Alarm method
-	methods   map[string]func() operation
-	mistakes  []error // of Define and Handle
-	rejected  []error // that Reject was given
+// Check adds a check of the definition that Open makes, for what is set after Define. The
+// error is returned as one that Reject was given.
+func (c *Class[T]) Check(check func() error) { c.def.checks = append(c.def.checks, check) }
+
+// AtOpen adds a function that each Open of a host with the class calls, on a goroutine of its own.
+// ctx ends when Shutdown begins or the store fails; f must return soon then, because Shutdown
+// waits for it. log is the log of the host, with the class. A job type uses it for work at
+// open that no object can begin by itself. It is for definitions, before Open.
+func (c *Class[T]) AtOpen(f func(ctx context.Context, h *Host, log *slog.Logger)) {
+	c.def.atOpen = append(c.def.atOpen, f)
 }
 
-// mistake notes one of the definition, for Open to return.
+// class is a Class without its type. Define and Handle fill it before Open; after that it
+// never changes, so all goroutines read it without a mutex.
+type class struct {
+	name      string
+	options   ClassOptions // as given to Define, without defaults
+	construct func(ctx context.Context, st *State) (any, error)
+	alarms    bool                        // instances have an Alarm method
+	methods   map[string]func() operation // by name; each call makes a new invocation
+	mistakes  []error                     // of Define and Handle
+	rejected  []error                     // that Reject was given
+	checks    []func() error              // that Check was given
+	atOpen    []atOpen                    // that AtOpen was given
+}
+
+// atOpen is a function that Open calls; see Class.AtOpen.
+type atOpen = func(ctx context.Context, h *Host, log *slog.Logger)
+
+// mistake notes a mistake in the definition, for Open to return with the class's name.
 func (c *class) mistake(format string, args ...any) {
 	c.mistakes = append(c.mistakes, fmt.Errorf("object: class %q: "+format, append([]any{c.name}, args...)...))
 }
 
-// wrong returns all mistakes of the definition. A job type that has rejected it has
-// checked its name.
+// wrong returns all mistakes of the definition. If a job type has rejected it, the name
+// of the class is not checked again, because the job type has reported that mistake.
 func (c *class) wrong() []error {
 	if err := storage.ValidateClass(c.name); err != nil && len(c.rejected) == 0 {
 		return append([]error{fmt.Errorf("object: class %q: %w", c.name, err)}, c.mistakes...)
 	}
-	return slices.Concat(c.rejected, c.mistakes)
+	var found []error
+	for _, check := range c.checks {
+		if err := check(); err != nil {
+			found = append(found, err)
+		}
+	}
+	return slices.Concat(c.rejected, found, c.mistakes)
 }
 
-// AlarmHandler is implemented by instances of a class whose objects set alarms.
+// AlarmHandler is implemented by the instances of a class that handles alarms.
 type AlarmHandler interface {
 	// Alarm handles the object's alarm in a turn. An error keeps the alarm and
 	// tries it again.
 	Alarm(ctx context.Context, info AlarmInfo) error
 }
 
-// Define makes a class. construct makes an instance in memory from what is
-// stored; it runs in the first turn of each activation and may write. If *T has
+// Define makes a class. construct makes an instance in memory from the
+// stored rows; it runs in the first turn of each instance and may write. If *T has
 // an Alarm method (see AlarmHandler), objects of the class can set alarms. At
 // most one ClassOptions may be given. Mistakes in a definition are reported by
 // Open.
@@ -193,15 +246,19 @@ type Method[A, R any] struct {
 	class *class
 	name  string
 	call  func(instance any, ctx context.Context, arg A) (R, error)
-	spare sync.Pool // of *invocation[A, R] that nobody knows any more
+	sent  func(arg A) R // the answer of a call that is sent; nil: it has none
+	spare sync.Pool     // of *invocation[A, R] to which no pointer is left
 }
 
 // Handle adds a method to a class. Names are unique in a class; mistakes are
 // reported by Open. It must not be called after a host was opened with c. fn must not
 // keep its argument, or a part of its answer, without copying it: see Method.Call.
-func Handle[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, A) (R, error)) *Method[A, R] {
+func Handle[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, A) (R, error), opts ...MethodOption[A, R]) *Method[A, R] {
 	d := &c.def
 	m := &Method[A, R]{class: d, name: name}
+	for _, o := range opts {
+		m.sent = o.sent
+	}
 	switch {
 	case name == "":
 		d.mistake("a method has no name")
@@ -220,21 +277,29 @@ func Handle[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, 
 	return m
 }
 
+// MethodOption changes a method. Sent returns one.
+type MethodOption[A, R any] struct{ sent func(arg A) R }
+
+// Sent lets the method be called with the Outbox of a State, where the caller gets the
+// answer of this function, because the method has yet to run. It must be an answer that is
+// true of a call that is only sent, for example one with a field Sent.
+func Sent[A, R any](answer func(arg A) R) MethodOption[A, R] { return MethodOption[A, R]{answer} }
+
 // Name returns the name of the method.
 func (m *Method[A, R]) Name() string { return m.name }
 
 // Call runs the method on the object called name and returns its answer. from is
 // a *Host outside of objects, or the *State of the object that calls. ctx bounds
-// the wait; a call whose ctx ends while it waits for its turn never runs, and one
-// whose ctx ends later may return an error that wraps ErrUnknown, when the turn
-// may commit or not.
+// the wait. If it ends while the call waits for its turn, the call never runs. If it ends
+// later, Call may return an error that wraps ErrUnknown, because the turn may still
+// commit or fail.
 //
 // The handler gets arg itself and the caller gets the handler's answer itself, not
-// copies: what they point to (slices, maps, pointers) is shared memory. Neither side
+// copies: slices, maps and pointers in them lead to shared memory. Neither side
 // changes it after the call unless it has made a copy, and a handler that keeps its
-// argument, or answers with a part of its state, makes one. What goes through the codec
-// is a copy: arguments and answers of Host.CallBytes, the answer that a repeat of a
-// call with an idempotency key gets, and all that is stored.
+// argument, or answers with a part of its state, makes one. Values that go through the
+// codec are copies: arguments and answers of Host.CallBytes, the answer that a repeat of
+// a call with an idempotency key gets, and all stored values.
 //
 // From outside it returns when everything the answer depends on is durable (O7).
 // Errors of the handler arrive unchanged; see the Err variables for the others.
@@ -243,7 +308,7 @@ func (m *Method[A, R]) Call(ctx context.Context, from Caller, name string, arg A
 	in.arg, in.what = arg, &m.name
 	in.Request.init(storage.ID{Class: m.class.name, Name: name}, in, opts)
 	err := from.Invoke(ctx, &in.Request)
-	if err != nil { // its turn may still be to come, or be under way
+	if err != nil { // a turn may still use the invocation, so it does not go to the pool
 		var zero R
 		return zero, err
 	}
@@ -253,26 +318,43 @@ func (m *Method[A, R]) Call(ctx context.Context, from Caller, name string, arg A
 	return res, nil
 }
 
-// invocation is one call of a method.
+// invocation is one call of a method: its request, argument and answer in one piece, so
+// that a call needs one allocation or none. It is a callable.
 type invocation[A, R any] struct {
 	Request
 	method *Method[A, R]
 	arg    A
-	res    R
+	res    R // set by the turn
 }
 
+// methodName is part of the key under which an answer is stored.
 func (in *invocation[A, R]) methodName() string { return in.method.name }
 
+// request is the request of a call by name, for CallBytes.
 func (in *invocation[A, R]) request() *Request { return &in.Request }
 
+// run calls the handler on the instance. The caller owns the turn.
 func (in *invocation[A, R]) run(ctx context.Context, a *activation) (err error) {
 	in.res, err = in.method.call(a.instance, ctx, in.arg)
-	if a.hosted.host.seams.Probe != nil && err == nil {
+	if a.host.seams.Probe != nil && err == nil {
 		a.checkShared(in.method.name, in.arg, in.res)
 	}
 	return err
 }
 
+// answerSent sets the answer of a call that was sent.
+func (in *invocation[A, R]) answerSent() bool {
+	if in.method.sent == nil {
+		return false
+	}
+	in.res = in.method.sent(in.arg)
+	return true
+}
+
+// encodeArg returns the argument in the host's codec.
+func (in *invocation[A, R]) encodeArg(c Codec) ([]byte, error) { return c.Encode(in.arg) }
+
+// decodeArg sets the argument from bytes in the host's codec.
 func (in *invocation[A, R]) decodeArg(c Codec, b []byte) error {
 	if len(b) == 0 && reflect.TypeFor[A]().Kind() == reflect.Struct {
 		return nil // no bytes stand for the zero struct
@@ -280,8 +362,10 @@ func (in *invocation[A, R]) decodeArg(c Codec, b []byte) error {
 	return c.Decode(b, &in.arg)
 }
 
+// encodeResult returns the answer in the host's codec.
 func (in *invocation[A, R]) encodeResult(c Codec) ([]byte, error) { return c.Encode(in.res) }
 
+// decodeResult sets the answer from a stored one.
 func (in *invocation[A, R]) decodeResult(c Codec, b []byte) error { return c.Decode(b, &in.res) }
 
 // id names the object of the class that is called name.
@@ -289,3 +373,48 @@ func (c *class) id(name string) storage.ID { return storage.ID{Class: c.name, Na
 
 // ID names the object of the class that is called name.
 func (c *Class[T]) ID(name string) storage.ID { return storage.ID{Class: c.def.name, Name: name} }
+
+// Codec turns values into bytes and back. Its methods may be called by many goroutines at
+// a time. The encoding must not depend on anything but the value.
+type Codec interface {
+	Encode(v any) ([]byte, error)
+	// Decode sets the value that v points to.
+	Decode(b []byte, v any) error
+}
+
+// JSON is the default codec: encoding/json.
+type JSON struct{}
+
+// Encode returns the JSON of v.
+func (JSON) Encode(v any) ([]byte, error) { return json.Marshal(v) }
+
+// Decode parses the JSON in b into *v.
+func (JSON) Decode(b []byte, v any) error { return json.Unmarshal(b, v) }
+
+// opaque lists the types that an instance may share with its callers, because users never
+// change the memory of these types.
+var opaque = map[reflect.Type]bool{
+	reflect.TypeFor[State]():         true,
+	reflect.TypeFor[Driver]():        true,
+	reflect.TypeFor[Host]():          true,
+	reflect.TypeFor[time.Location](): true,
+}
+
+// checkShared reports to a probe that watches sharing if the instance still holds memory
+// of the argument or of the answer, because the caller may change that memory at any
+// moment. Only simulations have such a probe. The caller owns the turn.
+func (a *activation) checkShared(method string, arg, answer any) {
+	p, ok := a.host.seams.Probe.(seam.Sharing)
+	if !ok || !p.WatchesSharing() {
+		return
+	}
+	for _, half := range []struct {
+		of string
+		v  any
+	}{{"argument", arg}, {"answer", answer}} {
+		if at := sharing.Place(half.v, a.instance, opaque); at != "" {
+			p.Shared(a.object.ID.String(), fmt.Sprintf("the handler %s keeps memory of its %s in %s: copy it, because the caller has it too", method, half.of, at))
+			return
+		}
+	}
+}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/crashes"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
@@ -78,16 +78,16 @@ var (
 
 func mirrored(s *harness.Sim) error {
 	for _, name := range []string{"a", "b"} {
-		var in object.Inspection
+		var page object.KeyPage
 		err := s.WithHost(func(ctx context.Context, h *object.Host) (err error) {
-			in, err = h.Inspect(ctx, accounts.ID(name))
+			page, err = h.Keys(ctx, accounts.ID(name), object.KeysOptions{Values: true})
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		values := map[string]string{}
-		for _, k := range in.Keys {
+		for _, k := range page.Keys {
 			values[k.Key] = string(k.Value)
 		}
 		if b, m := values["balance"], values["mirror"]; m != "-"+b && !(b == "" && m == "") && !(b == "0" && m == "0") {
@@ -158,8 +158,8 @@ func TestCrashTransfer(t *testing.T) {
 			if err != nil || b != 10 {
 				return fmt.Errorf("b holds %d, %v", b, err)
 			}
-			// a gives again if it died between its Sync and its answer, and b
-			// takes it once only: the story that Sync's documentation tells.
+			// a may give again if it died between its Sync and its answer, but b takes
+			// the money only once. The documentation of Sync tells this story.
 			a, err := balance.Call(s.Context(), s, "a", struct{}{})
 			if err != nil || a > -10 || a < -10*(1+s.Crashes()) {
 				return fmt.Errorf("a holds %d, %v", a, err)

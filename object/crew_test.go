@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Handlers that wait, or end their goroutine, hold up no other of their flight,
-// nor do calls that do not end. Proves A9.
+// Alarm handlers that wait, or end their goroutine, hold up no other alarm of their
+// flight. Calls that do not end hold up none either. Proves A9.
 func TestAlarmsThatWaitHoldUpNoOther(t *testing.T) {
 	for _, calls := range []int{0, 3} {
 		t.Run(fmt.Sprintf("calls=%d", calls), func(t *testing.T) { alarmsThatWait(t, calls) })
@@ -81,7 +81,7 @@ func TestWorksAndTurnsThatWaitHoldUpNoOther(t *testing.T) {
 					works.Add(1)
 				})
 			})
-			for range 2 { // the second waits in the mailbox, whoever serves it
+			for range 2 { // the second waits in the mailbox, on any goroutine
 				go f.must(name, func(*thing, context.Context) (any, error) {
 					if i%2 == 1 {
 						<-goOn

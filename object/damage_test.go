@@ -27,7 +27,11 @@ func TestDamagedRowsOfTheRuntime(t *testing.T) {
 			return err
 		}
 	}
-	objects := func(f *fixture) error { _, err := f.host.Objects(ctx, "thing", "", 10); return err }
+	objects := func(f *fixture) error {
+		_, err := f.host.Objects(ctx, "thing", object.ObjectsOptions{Limit: 10})
+		return err
+	}
+	var letter uint64
 	for _, c := range []struct {
 		name  string
 		is    func(key []byte) bool
@@ -42,7 +46,7 @@ func TestDamagedRowsOfTheRuntime(t *testing.T) {
 			"Alarm":       turn("alarmed", func(ctx context.Context, st *object.State) error { _, _, err := st.Alarm(ctx); return err }),
 			"DeleteAlarm": turn("alarmed", func(ctx context.Context, st *object.State) error { return st.DeleteAlarm(ctx) }),
 			"AlarmFailures": turn("alarmed", func(ctx context.Context, st *object.State) error {
-				_, err := st.AlarmFailures(ctx)
+				_, err := st.Driver().AlarmFailures(ctx)
 				return err
 			}),
 			"a turn that writes": turn("alarmed", func(ctx context.Context, st *object.State) error { return st.Storage().PutBytes(ctx, "k", nil) }),
@@ -59,8 +63,13 @@ func TestDamagedRowsOfTheRuntime(t *testing.T) {
 			},
 		}},
 		{"dead letter", func(k []byte) bool { return k[2] == 7 }, map[string]look{
-			"DeadLetters": func(f *fixture) error { _, err := f.host.DeadLetters(ctx); return err },
-			"Inspect":     inspect("dead"),
+			"DeadLetters": func(f *fixture) error {
+				_, err := lettersOf(f.host.DeadLetters(ctx, object.DeadLettersOptions{Limit: object.MaxPage}))
+				return err
+			},
+			"Inspect":           inspect("dead"),
+			"ReplayDeadLetter":  func(f *fixture) error { return f.host.ReplayDeadLetter(ctx, f.id("dead"), letter) },
+			"DiscardDeadLetter": func(f *fixture) error { return f.host.DiscardDeadLetter(ctx, f.id("dead"), letter) },
 		}},
 		{"flight", func(k []byte) bool { return bytes.Contains(k, []byte("flight/")) }, nil},
 	} {
@@ -82,9 +91,12 @@ func TestDamagedRowsOfTheRuntime(t *testing.T) {
 			}
 			f.must("tells", func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Emit(ctx, "hello", 1) })
 			if c.name == "open mark" {
-				f.must("open", func(th *thing, ctx context.Context) (any, error) { return nil, th.st.OpenExecution(ctx, nil) })
+				f.must("open", func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Driver().OpenExecution(ctx, nil) })
 			}
 			pass(10 * time.Second)
+			if all, err := lettersOf(f.host.DeadLetters(ctx, object.DeadLettersOptions{Limit: object.MaxPage})); err == nil && len(all) > 0 {
+				letter = all[0].Seq
+			}
 			f.crash()
 			if !cutShort(t, f.mem, c.is) {
 				t.Fatalf("there is no %s", c.name)
@@ -98,7 +110,7 @@ func TestDamagedRowsOfTheRuntime(t *testing.T) {
 			}
 			damaged := f.mem
 			for name, look := range c.looks {
-				f.mem = damaged.Crash(1 << 30) // with what was cut short
+				f.mem = damaged.Crash(1 << 30) // keeps the damaged rows
 				f.open()
 				if err := look(f); err == nil || c.name != "event" && !errors.Is(err, storage.ErrCorrupt) && !errors.Is(err, alarm.ErrCorrupt) {
 					t.Errorf("a damaged %s: %s says %v", c.name, name, err)
@@ -109,7 +121,7 @@ func TestDamagedRowsOfTheRuntime(t *testing.T) {
 	}
 }
 
-// cutShort leaves one byte of the value of the first row that is meant.
+// cutShort leaves one byte of the value of the first row for which is reports true.
 func cutShort(t *testing.T, mem *memstore.Store, is func(key []byte) bool) bool {
 	t.Helper()
 	it, err := mem.NewIter(nil, nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Proves O4: what the runtime itself wants of an object whose constructor fails goes on
-// with the next activation; a call that waits is refused.
+// Proves O4: a constructor fails while a call and a request of the runtime itself wait
+// for the object. The call is refused; the request goes on with the next activation.
 func TestRuntimesOwnAfterAFailedConstructor(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -61,7 +61,7 @@ func TestIdleAfterALongTurn(t *testing.T) {
 	})
 }
 
-// Proves O8, O15: a handler whose object is deleted while it has lent its turn out gets
+// Proves O8, O15: an object is deleted while its turn is lent out. The handler gets
 // ErrReset, and the next call finds a fresh object.
 func TestDeletedWhileLentOut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestDeletedWhileLentOut(t *testing.T) {
 	})
 }
 
-// Proves O8, O6: a handler whose activation was reset while it had lent its turn out is
-// told so.
+// Proves O8, O6: an activation is reset while its turn is lent out. The handler gets
+// ErrReset.
 func TestResetWhileLentOut(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -111,7 +111,7 @@ func TestResetWhileLentOut(t *testing.T) {
 	})
 }
 
-// Proves O13: who begins to watch a host that has ended is told why.
+// Proves O13: a Watch that begins after the end of its host gets the reason of the end.
 func TestWatchAfterTheEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -156,7 +156,7 @@ func TestBacklogGoesWithItsObject(t *testing.T) {
 			f := newFixture(t).open()
 			defer f.close()
 			f.must("a", func(th *thing, ctx context.Context) (any, error) {
-				th.st.Backlog().Set(object.Tasks{Pending: 2})
+				th.st.Driver().Backlog().Set(object.Tasks{Pending: 2})
 				return nil, th.st.Storage().PutBytes(ctx, "k", nil)
 			})
 			shown := func() bool {

@@ -8,7 +8,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
+	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/internal/testing/loglines"
 	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
@@ -23,20 +26,25 @@ func TestDefaultsOfOptions(t *testing.T) {
 	type bounds struct {
 		idle, retention                         time.Duration
 		live, inFlight, recovery, key, val, all int
+		messages                                int
 	}
-	got := bounds{o.IdleAfter, o.EventRetention, o.MaxLive, o.AlarmsInFlight, o.RecoveryConcurrency, o.MaxKeyBytes, o.MaxValueBytes, o.MaxBatchBytes}
-	if want := (bounds{time.Minute, 24 * time.Hour, 100_000, 2048, 64, 2048, 2 << 20, 16 << 20}); got != want {
+	got := bounds{o.IdleAfter, o.EventRetention, o.MaxLive, o.AlarmsInFlight, o.RecoveryConcurrency, o.MaxKeyBytes, o.MaxValueBytes, o.MaxBatchBytes, o.MaxMessages}
+	if want := (bounds{time.Minute, 24 * time.Hour, 100_000, 2048, 64, 2048, 2 << 20, 16 << 20, 10_000_000}); got != want {
 		t.Errorf("of a host: %+v, want %+v", got, want)
 	}
 	c := ClassOptions{}.withDefaults(&Options{IdleAfter: 7})
-	want := ClassOptions{IdleAfter: 7, MailboxLimit: 1024, MailboxAge: 30 * time.Second, BlockLimit: 30 * time.Second, HoldLimit: 30 * time.Second, MaxAlarmCrashes: 4}
+	want := ClassOptions{IdleAfter: 7, MailboxLimit: 1024, MailboxAge: 30 * time.Second, BlockLimit: 30 * time.Second, HoldLimit: 30 * time.Second, MaxAlarmCrashes: 4,
+		AlarmRetry:   alarm.Retry{MaxAttempts: 7, Backoff: alarm.Exponential(2*time.Second, 64*time.Second).WithJitter(0.25)},
+		MessageRetry: alarm.Retry{MaxAttempts: 10, Backoff: alarm.Exponential(10*time.Second, 10*time.Minute).WithJitter(0.25)}, MaxWaiting: 100_000}
 	c.OnDeadLetter = nil
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("of a class: %+v, want %+v", c, want)
 	}
-	set := ClassOptions{IdleAfter: 1, MailboxLimit: 1, MailboxAge: 1, BlockLimit: 1, HoldLimit: 1, MaxAlarmCrashes: 1}
+	set := ClassOptions{IdleAfter: 1, MailboxLimit: 1, MailboxAge: 1, BlockLimit: 1, HoldLimit: 1, MaxAlarmCrashes: 1,
+		AlarmRetry: alarm.Retry{MaxAttempts: 1, Backoff: alarm.Constant(1)}, MaxWaiting: 1,
+		MessageRetry: alarm.Retry{MaxAttempts: 1, Backoff: alarm.Constant(1)}}
 	if got := set.withDefaults(&Options{IdleAfter: 7}); !reflect.DeepEqual(got, set) {
-		t.Errorf("what is set stays: %+v", got)
+		t.Errorf("options that are set have changed: %+v", got)
 	}
 }
 
@@ -68,7 +76,7 @@ func TestNegativeOptions(t *testing.T) {
 		"BlockLimit":      func(n int) ClassOptions { return ClassOptions{BlockLimit: time.Duration(n)} },
 		"MailboxLimit":    func(n int) ClassOptions { return ClassOptions{MailboxLimit: n} },
 		"MaxAlarmCrashes": func(n int) ClassOptions { return ClassOptions{MaxAlarmCrashes: n} },
-		"Works":           func(n int) ClassOptions { return ClassOptions{Works: WorkLimit{AtOnce: n}} },
+		"WorkLimit":       func(n int) ClassOptions { return ClassOptions{WorkLimit: WorkLimit{AtOnce: n}} },
 	} {
 		for n, wrong := range map[int]bool{-1: true, 0: false, 1: false} {
 			if err := c(n).validate(); (err != nil) != wrong {
@@ -140,8 +148,8 @@ func TestInquiryRowRoundTrip(t *testing.T) {
 	}
 }
 
-// Proves A8: one group of each set, the rest first, then the smallest, whichever number
-// its set had.
+// Proves A8: merge makes one group of each set. The rest comes first, and then the
+// smallest group, whatever the numbers of the sets.
 func TestMergeOrdersBySize(t *testing.T) {
 	one, two, three := someSubjects("one", 1), someSubjects("two", 2), someSubjects("three", 3)
 	got := merge([]group{{1, three}, {2, one[:1]}, {restSet, two[:1]}, {7, two}, {restSet, three[:1]}})
@@ -151,8 +159,8 @@ func TestMergeOrdersBySize(t *testing.T) {
 	}
 }
 
-// A bucket is indexed from the commit of its entry on, and those whose removal is over
-// are forgotten when the next one comes.
+// A bucket counts as indexed from the commit of its entry on. Buckets with a removal time
+// in the past are forgotten when the next one is added.
 func TestBucketsOfMarks(t *testing.T) {
 	var b buckets
 	for range 2 {
@@ -176,7 +184,7 @@ func TestBucketsOfMarks(t *testing.T) {
 	}
 }
 
-// Proves A8: groups whose members have all gone are passed over, and counted as tried.
+// Proves A8: a group with no member left is passed over, and counted as tried.
 func TestTrialsPassOverWhatHasGone(t *testing.T) {
 	c := &handClock{now: handZero}
 	x, gone := &suspect{subject: subject{gen: 1}}, &suspect{subject: subject{gen: 2}}
@@ -198,8 +206,9 @@ func TestTrialsPassOverWhatHasGone(t *testing.T) {
 	}
 }
 
-// Proves A8: how long suspects are held back, and how long a trial lasts, after a process
-// that lived for some time; and which of them were on trial when it died.
+// Proves A8: the life of the process before decides how long suspects are held back, and
+// how long a trial lasts. The stored row tells which suspects were on trial when that
+// process died.
 func TestTimesOfTrials(t *testing.T) {
 	x := subject{id: storage.ID{Class: "c", Name: "x"}, gen: 1}
 	for name, c := range map[string]struct {
@@ -243,20 +252,19 @@ func TestTimesOfTrials(t *testing.T) {
 	}
 }
 
-// An object with waiting calls, and with a turn that wants its object back, counts
-// them.
+// The queue of an object counts its requests, those at the front too.
 func TestQueuedIsCounted(t *testing.T) {
 	a := &activation{}
 	r := func() *Request { return &Request{} }
 	for i, do := range []func(){
 		func() { a.push(r()) }, func() { a.push(r()) }, func() { a.pushFront(r()) },
 	} {
-		if do(); a.queued != i+1 {
+		if do(); int(a.queued) != i+1 {
 			t.Fatalf("after %d requests %d are queued", i+1, a.queued)
 		}
 	}
 	for want := 2; want >= 0; want-- {
-		if a.pop() == nil || a.queued != want {
+		if a.pop() == nil || int(a.queued) != want {
 			t.Fatalf("%d are queued, want %d", a.queued, want)
 		}
 	}
@@ -345,18 +353,19 @@ func TestSearchVisitsEachTurnOnce(t *testing.T) {
 		w.callers[all[i]] = &caller{turn: all[i], act: &activation{}, on: []awaited{next, next}}
 	}
 	if (&search{waits: w, goal: new(turn)}).visit(awaited{turn: all[0]}) {
-		t.Error("a way leads to a turn that nobody waits for")
+		t.Error("a way leads to a turn that no turn waits for")
 	}
 	if !(&search{waits: w, goal: all[turns-1]}).visit(awaited{turn: all[0]}) {
 		t.Error("no way leads to the last turn")
 	}
 }
 
-// Proves R6: the report tells of each suspect that is held back, once for each that is
-// put in its place.
+// Proves R6: the report tells of each suspect that is held back, and of none that is on
+// trial.
 func TestHeldBackIsReported(t *testing.T) {
-	h := &Host{seams: seam.Seams{Clock: &handClock{now: handZero}}, options: Options{Logger: slog.New(slog.DiscardHandler)}}
-	x := subject{id: storage.ID{Class: "c", Name: "x"}, gen: 1}
+	var r loglines.Recorder
+	h := &Host{seams: seam.Seams{Clock: &handClock{now: handZero}}, options: Options{Logger: r.Logger()}}
+	x := subject{id: storage.ID{Class: "c", Name: "x"}, key: " c/x/7"} // of an execution without a subject
 	tried := subject{gen: 2}
 	s := &suspects{host: h, busy: true, held: make(map[subject]*suspect), trying: map[subject]bool{tried: true}}
 	s.found.charges = map[subject]int{x: 3}
@@ -370,6 +379,9 @@ func TestHeldBackIsReported(t *testing.T) {
 	want := Recovery{ID: x.id, At: handZero, Cause: "crashes in a row", Attempt: 3, Action: "held back"}
 	if total != 1 || lines[0] != want {
 		t.Errorf("the report has %+v, want %+v", lines, want)
+	}
+	if got, want := r.Text(slog.LevelWarn), `WARN work that may kill its process class=c object=x execution=c/x/7 action=held back charges=3`; got != want {
+		t.Errorf("the log says %s, want %s", got, want)
 	}
 	if len(s.held) != 1 || len(s.late) != 1 {
 		t.Errorf("%d are held, %d late", len(s.held), len(s.late))
@@ -396,5 +408,96 @@ func TestLateSuspectsWaitForTheTrials(t *testing.T) {
 	s.stale = false
 	if s.next(); s.stale {
 		t.Error("a plan of nothing is stored")
+	}
+}
+
+// onLog is a handler that calls a function at each line.
+type onLog struct {
+	slog.Handler
+	line func()
+}
+
+func (h onLog) Enabled(context.Context, slog.Level) bool { return true }
+func (h onLog) Handle(context.Context, slog.Record) error {
+	h.line()
+	return nil
+}
+
+// Proves A8, O6: a work is held back at the very moment when its trial begins, or its
+// instance ends. The work leaves nothing behind in the list of its instance, and is run
+// or given up once.
+func TestTrialBeginsWhileAWorkIsHeld(t *testing.T) {
+	x := &suspect{subject: subject{id: storage.ID{Class: "c", Name: "x"}, gen: 1}}
+	for name, c := range map[string]struct {
+		meanwhile func(*suspects, *State)
+		ended     bool  // the instance has ended before
+		busy      int64 // of the host, which counted the work as busy
+	}{
+		"trial": {func(s *suspects, _ *State) {
+			if !s.remove(x) {
+				t.Error("the trial does not find it")
+			}
+			x.canceller.forget() // as run does
+		}, false, 1},
+		"end":   {func(_ *suspects, st *State) { st.end(ErrTimeout) }, false, 0},
+		"ended": {func(*suspects, *State) {}, true, 0},
+	} {
+		h := &Host{seams: seam.Seams{Clock: &handClock{now: handZero}}}
+		h.lru.init(h)
+		s := &h.flightLog.suspects
+		s.host, s.busy, s.held = h, true, make(map[subject]*suspect)
+		a := &activation{host: h, object: storage.Object{ID: x.subject.id}}
+		st := newState(a)
+		h.options.Logger = slog.New(onLog{slog.DiscardHandler, func() { c.meanwhile(s, st) }})
+		h.lifecycle.busy.Add(1)
+		a.holds.Add(1)
+		x.routine = &Routine{state: st, suspect: x}
+		if c.ended {
+			st.end(ErrTimeout)
+		}
+		if !s.holdRoutine(x.routine) {
+			t.Errorf("%s: it is not held back", name)
+		}
+		if st.cancellers != nil || len(s.held) != 0 || h.lifecycle.busy.Load() != c.busy || int64(a.holds.Load()) != c.busy {
+			t.Errorf("%s: listed %v, held %d, busy %d, holds %d", name, st.cancellers != nil, len(s.held), h.lifecycle.busy.Load(), a.holds.Load())
+		}
+	}
+}
+
+// Proves M3.
+// Messages on trial come before all other requests, in their order, and after a turn that
+// was lent out.
+func TestTrialsKeepTheirOrder(t *testing.T) {
+	a := &activation{}
+	of := &message{}
+	trial := func() *Request {
+		return &Request{op: &delivery{message: &message{trial: of}}}
+	}
+	back, call, other, third := &Request{op: handOver{}}, &Request{}, &Request{op: &delivery{message: &message{}}}, trial()
+	first, second := trial(), trial()
+	a.pushTrial(first) // into an empty queue
+	a.push(call)
+	a.push(other)
+	a.pushTrial(second)
+	a.pushFront(back)
+	a.pushTrial(third)
+	next := trial()
+	next.message().trial = next.message()
+	a.pushTrial(next) // of a later group
+	for i, want := range []*Request{back, next, first, second, third, call, other} {
+		if got := a.pop(); got != want {
+			t.Errorf("request %d is another one", i)
+		}
+	}
+	if a.queued != 0 || a.head != nil || a.tail != nil {
+		t.Errorf("%d are left", a.queued)
+	}
+}
+
+// An activation takes the memory of 288 bytes, a size in which Go allocates; one byte more would
+// take 320, for each live object.
+func TestActivationFitsItsSizeClass(t *testing.T) {
+	if size := unsafe.Sizeof(activation{}); size > 288 {
+		t.Errorf("an activation has %d bytes, more than 288", size)
 	}
 }

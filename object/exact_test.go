@@ -16,14 +16,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/holdfast-dev/holdfast/internal/failing"
+	"github.com/holdfast-dev/holdfast/internal/testing/failing"
 	"github.com/holdfast-dev/holdfast/object"
-	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/engine"
 )
 
 // Proves A4, O8: a handler that lends its turn out still removes its own alarm at its
-// end, keeps one that another turn set meanwhile, and a turn without an alarm of its
-// own leaves the object's alarm alone.
+// end, and keeps an alarm that another turn set meanwhile. A turn that no alarm began
+// leaves the object's alarm alone.
 func TestReleaseBesideAnAlarm(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -53,8 +53,8 @@ func TestReleaseBesideAnAlarm(t *testing.T) {
 	})
 }
 
-// Proves O13: a call to another object that wrote nothing says so too, if the store
-// dies under it.
+// Proves O13: the store dies during a call to another object that wrote nothing. The call
+// returns ErrStorage all the same.
 func TestCalledTurnOfADyingStore(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -95,6 +95,25 @@ func TestReadOfWhatCannotBeSynced(t *testing.T) {
 			t.Errorf("O13: the read says %v, %v", v, err)
 		}
 		<-f.host.Done()
+		_ = f.host.Shutdown(context.Background())
+	})
+}
+
+// Proves O13: a commit cannot be synced, and a later handler of the object fails. Its
+// caller gets the error of the store, and not the handler's, which may come from a read
+// of that commit.
+func TestErrorAboutWhatCannotBeSynced(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t)
+		d := f.slow()
+		f.open()
+		f.must("a", put("k", "1"))
+		f.must("a", put("k", "2"), object.Unconfirmed())
+		d.fail.Store(true)
+		_, err := f.call("a", func(*thing, context.Context) (any, error) { return nil, errOnPurpose })
+		if !errors.Is(err, object.ErrStorage) || errors.Is(err, errOnPurpose) {
+			t.Errorf("O13: the call says %v", err)
+		}
 		_ = f.host.Shutdown(context.Background())
 	})
 }
@@ -165,7 +184,7 @@ func TestAlarmFailures(t *testing.T) {
 		f := newFixture(t).open()
 		defer f.close()
 		f.handleAlarm(func(*thing, context.Context, object.AlarmInfo) error { return errors.New("boom") })
-		failures := func(th *thing, ctx context.Context) (any, error) { return th.st.AlarmFailures(ctx) }
+		failures := func(th *thing, ctx context.Context) (any, error) { return th.st.Driver().AlarmFailures(ctx) }
 		want := func(step string, n int) {
 			t.Helper()
 			if got := f.must("a", failures); got != n {
@@ -183,7 +202,7 @@ func TestAlarmFailures(t *testing.T) {
 			if err := th.st.SetAlarm(ctx, th.st.Now().Add(time.Hour)); err != nil {
 				return nil, err
 			}
-			if n, err := th.st.AlarmFailures(ctx); n != 0 || err != nil {
+			if n, err := th.st.Driver().AlarmFailures(ctx); n != 0 || err != nil {
 				t.Errorf("A6: in the turn that sets it: %d, %v", n, err)
 			}
 			return nil, th.st.DeleteAlarm(ctx)
@@ -231,8 +250,8 @@ func TestWorkThatPanicsIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// Proves O6: what a handler changed in memory and wrote, before it ended its
-// goroutine, is gone from memory too.
+// Proves O6: a handler changes memory, writes, and then ends its goroutine. Both changes
+// are gone.
 func TestGoexitResetsMemory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -254,8 +273,8 @@ func TestGoexitResetsMemory(t *testing.T) {
 	})
 }
 
-// Proves O8: a look from outside that needs the object's turn, from a turn of the same
-// object, is an error and not a hang.
+// Proves O8: a turn asks the host for something that needs a turn of the same object. It
+// gets ErrDeadlock, and does not hang.
 func TestOwnDeadLetterFromATurn(t *testing.T) {
 	f := newFixture(t).open()
 	defer f.close()
@@ -293,27 +312,6 @@ func TestEmitAtTheBound(t *testing.T) {
 	})
 }
 
-// Proves S7: a mark is taken back only if that fits into the turn's batch.
-func TestUnmarkAtTheBound(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		const key = "a key"
-		bound := len("u/"+key) + 8 + 24
-		for most, fits := range map[int]bool{bound: true, bound - 1: false} {
-			f := newFixture(t)
-			f.open()
-			f.must("a", func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Mark(ctx, key, nil, time.Hour) })
-			f.close()
-			f.options.MaxBatchBytes = most
-			f.open()
-			_, err := f.call("a", func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Unmark(ctx, key) })
-			if fits && err != nil || !fits && !errors.Is(err, object.ErrBatchTooLarge) {
-				t.Errorf("S7: a turn of %d bytes, where the removal needs %d: %v", most, bound, err)
-			}
-			f.close()
-		}
-	})
-}
-
 // reads is how many operations of the store something costs.
 func reads(f *fixture, d *failing.Disk, fn action) int64 {
 	f.t.Helper()
@@ -328,8 +326,8 @@ func reads(f *fixture, d *failing.Disk, fn action) int64 {
 	return n
 }
 
-// An object in memory knows where it is and which alarm it has; marks are looked for
-// one by one at first, and by a filter from the second look on.
+// An object in memory knows its place and its alarm without a read. It looks for a mark
+// with a read at first, and with a filter from the second look on.
 func TestReadsOfAnObjectInMemory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -385,7 +383,7 @@ func TestTimesOfTasks(t *testing.T) {
 	f := newFixture(t).open()
 	defer f.close()
 	f.must("a", func(th *thing, _ context.Context) (any, error) {
-		b := th.st.Backlog()
+		b := th.st.Driver().Backlog()
 		b.Set(object.Tasks{Pending: 1})
 		b.Waited(2 * time.Second)
 		b.Waited(-time.Second)
@@ -414,13 +412,13 @@ func TestTimesOfTasks(t *testing.T) {
 
 // recorder notes the records of each batch.
 type recorder struct {
-	storage.Engine
-	last []storage.Record
+	engine.Engine
+	last []engine.Record
 }
 
 func (r *recorder) Apply(repr []byte) error {
 	r.last = nil
-	_ = storage.ReadBatch(repr, func(rec storage.Record) { r.last = append(r.last, rec) })
+	_ = engine.ReadBatch(repr, func(rec engine.Record) { r.last = append(r.last, rec) })
 	return r.Engine.Apply(repr)
 }
 

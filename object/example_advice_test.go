@@ -25,7 +25,7 @@ func ExampleRetryDelay() {
 }
 
 // A line that tells of a change is written once the change is committed.
-func ExampleState_LogCommitted() {
+func ExampleDriver_LogCommitted() {
 	ctx := context.Background()
 	type account struct{ st *object.State }
 	class := object.Define("account", func(_ context.Context, st *object.State) (*account, error) { return &account{st}, nil })
@@ -33,7 +33,7 @@ func ExampleState_LogCommitted() {
 		if err := a.st.Storage().Put(ctx, "owner", owner); err != nil {
 			return "", err
 		}
-		return owner, a.st.LogCommitted(ctx, slog.LevelInfo, "account opened", "owner", owner)
+		return owner, a.st.Driver().LogCommitted(ctx, slog.LevelInfo, "account opened", "owner", owner)
 	})
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -20,7 +20,7 @@ type Reminder struct {
 	fail error
 }
 
-// Alarm handles the alarm. What it stores and the end of the alarm are one commit.
+// Alarm handles the alarm. Its writes and the end of the alarm are one commit.
 func (r *Reminder) Alarm(ctx context.Context, info object.AlarmInfo) error {
 	select {
 	case r.rang <- info:
@@ -29,7 +29,7 @@ func (r *Reminder) Alarm(ctx context.Context, info object.AlarmInfo) error {
 	return r.fail
 }
 
-// ring opens a host whose store is in memory. Programs name a directory:
+// ring opens a host over a store in memory. Programs name a directory:
 // object.Options{Dir: "data"}.
 func ring(defs ...object.Definition) *object.Host {
 	host, err := object.Open(object.Options{
@@ -100,14 +100,14 @@ func ExampleHost_DeadLetters() {
 		log.Fatal(err)
 	}
 	<-dead
-	letters, err := host.DeadLetters(ctx)
+	page, err := host.DeadLetters(ctx, object.DeadLettersOptions{Class: class.Name(), Kind: object.DeadAlarm, Error: "nobody"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, d := range letters {
+	for _, d := range page.Letters {
 		fmt.Println(d.ID, d.Attempts, d.LastError, d.Reason)
 	}
-	fmt.Println(host.ReplayDeadLetter(ctx, letters[0].ID, letters[0].Seq))
+	fmt.Println(host.ReplayDeadLetter(ctx, page.Letters[0].ID, page.Letters[0].Seq))
 	again := <-dead
 	fmt.Println(again.Attempts)
 	fmt.Println(host.DiscardDeadLetter(ctx, again.ID, again.Seq))

@@ -16,7 +16,7 @@ type Account struct {
 	cents int
 }
 
-// NewAccount makes an account in memory from what is stored of it.
+// NewAccount makes an account in memory from its stored rows.
 func NewAccount(ctx context.Context, st *object.State) (*Account, error) {
 	a := &Account{st: st}
 	_, err := st.Storage().GetInto(ctx, "cents", &a.cents)

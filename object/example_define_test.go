@@ -16,7 +16,7 @@ type Door struct {
 	open bool
 }
 
-// NewDoor makes a door in memory from what is stored of it.
+// NewDoor makes a door in memory from its stored rows.
 func NewDoor(ctx context.Context, st *object.State) (*Door, error) {
 	d := &Door{st: st}
 	_, err := st.Storage().GetInto(ctx, "open", &d.open)

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Seats is an object that knows who has which seat of a train.
+// Seats is an object that knows the passenger of each seat of a train.
 type Seats struct{ st *object.State }
 
 // NewSeats reads nothing, because each call reads the one key that it needs.
@@ -39,8 +39,8 @@ func (s *Seats) Book(ctx context.Context, b Booking) (string, error) {
 	return b.Passenger, s.st.Storage().Put(ctx, b.Seat, b.Passenger)
 }
 
-// A method is a handler and its name in the store. The handler is a method of the
-// object, or a function whose first argument is the object.
+// A method is a handler and its name in the store. The handler is a method of the object,
+// or a function that takes the object first.
 var (
 	Trains = object.Define("train", NewSeats)
 	Book   = object.Handle(Trains, "book", (*Seats).Book)

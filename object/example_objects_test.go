@@ -26,7 +26,7 @@ type Parcel struct {
 	scans int // how many are stored; a copy of the key "scans"
 }
 
-// NewParcel makes a parcel in memory from what is stored of it.
+// NewParcel makes a parcel in memory from its stored rows.
 func NewParcel(ctx context.Context, st *object.State) (*Parcel, error) {
 	p := &Parcel{st: st}
 	_, err := st.Storage().GetInto(ctx, "scans", &p.scans)
@@ -71,7 +71,7 @@ func runParcels(ctx context.Context, dir string) error {
 	return err
 }
 
-// The second process finds what the first has stored.
+// The second process finds the rows of the first.
 func Example_parcel() {
 	dir, err := os.MkdirTemp("", "parcels")
 	if err != nil {
@@ -94,7 +94,7 @@ var Places = object.Handle(Parcels, "places", func(p *Parcel, ctx context.Contex
 	for item, err := range p.st.Storage().List(ctx, object.ListOptions{Prefix: "place/", Reverse: true, Limit: limit}) {
 		var place string
 		if err == nil {
-			err = p.st.Codec().Decode(item.Value, &place)
+			err = p.st.Driver().Codec().Decode(item.Value, &place)
 		}
 		if err != nil {
 			return nil, err
@@ -144,7 +144,7 @@ func complain(_ context.Context, parcel string) error {
 	return nil
 }
 
-// parcelHost opens a host whose store is in memory.
+// parcelHost opens a host over a store in memory.
 func parcelHost() *object.Host {
 	host, err := object.Open(object.Options{
 		Storage: storage.Options{Engine: memstore.New()},
@@ -235,7 +235,7 @@ func Example_parcelEvents() {
 
 // lookAround prints the parcels of a host and the alarms that were given up.
 func lookAround(ctx context.Context, host *object.Host) error {
-	parcels, err := host.Objects(ctx, Parcels.Name(), "", 100) // the next page begins after the last name
+	parcels, err := host.Objects(ctx, Parcels.Name(), object.ObjectsOptions{Limit: 100}) // the next page begins after the last name
 	if err != nil {
 		return err
 	}
@@ -246,8 +246,8 @@ func lookAround(ctx context.Context, host *object.Host) error {
 		}
 		fmt.Println(o.ID, len(in.Keys), "keys, alarm set:", in.Alarm != nil)
 	}
-	letters, err := host.DeadLetters(ctx)
-	for _, d := range letters {
+	dead, err := host.DeadLetters(ctx, object.DeadLettersOptions{Class: Parcels.Name()}) // the next page begins at dead.Next
+	for _, d := range dead.Letters {
 		fmt.Println(d.ID, d.Reason, d.LastError)
 		err = errors.Join(err, host.DiscardDeadLetter(ctx, d.ID, d.Seq)) // or ReplayDeadLetter
 	}

@@ -20,7 +20,7 @@ type Counter struct {
 	n  int
 }
 
-// NewCounter makes a counter in memory from what is stored.
+// NewCounter makes a counter in memory from its stored rows.
 func NewCounter(ctx context.Context, st *object.State) (*Counter, error) {
 	c := &Counter{st: st}
 	_, err := st.Storage().GetInto(ctx, "n", &c.n)
@@ -38,8 +38,8 @@ var (
 	Add      = object.Handle(Counters, "add", (*Counter).Add)
 )
 
-// memory is a host whose store is in memory, for examples. Programs name a
-// directory: object.Options{Dir: "data"}.
+// memory is a host over a store in memory, for examples. Programs name a directory:
+// object.Options{Dir: "data"}.
 func memory(defs ...object.Definition) *object.Host {
 	host, err := object.Open(object.Options{
 		Storage: storage.Options{Engine: memstore.New()},
@@ -128,7 +128,7 @@ func ExampleHost_CallBytes() {
 	// counter/visits: object: class has no such method: "subtract"
 }
 
-// Shutdown lets what runs end, and refuses what comes later.
+// Shutdown lets running turns end, and refuses later calls.
 func ExampleHost_Shutdown() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -151,7 +151,7 @@ func ExampleRetryable() {
 	// Output: true false
 }
 
-// What is stored can be looked at and deleted from outside; no user code runs.
+// A program can look at stored objects and delete them from outside; no user code runs.
 func ExampleHost_Objects() {
 	ctx := context.Background()
 	host := memory(Counters)
@@ -162,13 +162,13 @@ func ExampleHost_Objects() {
 		}
 	}
 
-	infos, err := host.Objects(ctx, "counter", "", 10)
+	infos, err := host.Objects(ctx, "counter", object.ObjectsOptions{Limit: 10})
 	fmt.Println(len(infos), err)
 	in, err := host.Inspect(ctx, Counters.ID("a"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%s=%s\n", in.Keys[0].Key, in.Keys[0].Value)
+	fmt.Println(in.Keys[0].Key, "has", in.Keys[0].SizeBytes, "byte")
 	fmt.Println(host.Delete(ctx, Counters.ID("a")))
 	in, err = host.Inspect(ctx, Counters.ID("a"))
 	fmt.Println(in.Exists, err)
@@ -176,13 +176,13 @@ func ExampleHost_Objects() {
 	fmt.Println(parked, err)
 	// Output:
 	// 2 <nil>
-	// n=7
+	// n has 1 byte
 	// <nil>
 	// false <nil>
 	// [] <nil>
 }
 
-// Wake activates an object anew, so that its constructor looks at what is stored.
+// Wake activates an object anew, so that its constructor reads the stored rows.
 func ExampleHost_Wake() {
 	ctx := context.Background()
 	class := object.Define("lamp", func(ctx context.Context, st *object.State) (*Counter, error) {

@@ -18,7 +18,7 @@ import (
 // Lamp is an object of these examples.
 type Lamp struct{ st *object.State }
 
-// lamps is a class with one method, which does what fn says.
+// lamps is a class with one method, which runs fn.
 func lamps(fn func(l *Lamp, ctx context.Context) error) (*object.Class[Lamp], *object.Method[struct{}, struct{}]) {
 	class := object.Define("lamp", func(_ context.Context, st *object.State) (*Lamp, error) { return &Lamp{st}, nil })
 	return class, object.Handle(class, "do", func(l *Lamp, ctx context.Context, _ struct{}) (struct{}, error) {
@@ -26,7 +26,7 @@ func lamps(fn func(l *Lamp, ctx context.Context) error) (*object.Class[Lamp], *o
 	})
 }
 
-// serve opens a host whose store is in memory. Programs name a directory:
+// serve opens a host over a store in memory. Programs name a directory:
 // object.Options{Dir: "data"}. Each file of examples has all that its examples use,
 // because pkg.go.dev shows no other.
 func serve(defs ...object.Definition) *object.Host {
@@ -137,22 +137,22 @@ func ExampleState_Go() {
 	defer end(host)
 	_, err := do.Call(ctx, host, "a", struct{}{})
 	fmt.Println(err, <-done)
-	in, failed := host.Inspect(ctx, class.ID("a"))
+	page, failed := host.Keys(ctx, class.ID("a"), object.KeysOptions{Values: true})
 	if failed != nil {
 		log.Fatal(failed)
 	}
-	fmt.Printf("%s\n", in.Keys[0].Value)
+	fmt.Printf("%s\n", page.Keys[0].Value)
 	// Output:
 	// <nil> <nil>
 	// 42
 }
 
-// A work that has been started as a Work can be cancelled by itself.
-func ExampleState_Start() {
+// Work that has been started as a Routine can be cancelled by itself.
+func ExampleDriver_Start() {
 	ctx := context.Background()
-	w, done := new(object.Work), make(chan error)
+	w, done := new(object.Routine), make(chan error)
 	class, do := lamps(func(l *Lamp, ctx context.Context) error {
-		return l.st.Start(ctx, w, "watch", func(ctx context.Context) {
+		return l.st.Driver().Start(ctx, w, "watch", func(ctx context.Context) {
 			<-ctx.Done()
 			done <- context.Cause(ctx)
 		})
@@ -180,11 +180,12 @@ func ExampleState_BlockConcurrencyWhile() {
 	// Output: the lamp is broken
 }
 
-// A constructor learns why it runs, and a turn who and when it is.
+// A State tells its object's name, the reason of its activation, the number of the
+// opening, and whether the host shuts down.
 func ExampleState() {
 	ctx := context.Background()
 	class, do := lamps(func(l *Lamp, ctx context.Context) error {
-		fmt.Println(l.st.ID(), l.st.Name(), l.st.Activation().Reason, l.st.Epoch(), l.st.EndedInOrder(1), l.st.Closing())
+		fmt.Println(l.st.ID(), l.st.Name(), l.st.Activation().Reason, l.st.Driver().Epoch(), l.st.Driver().EndedInOrder(1), l.st.Closing())
 		return nil
 	})
 	host := serve(class)
@@ -197,14 +198,14 @@ func ExampleState() {
 }
 
 // An open execution is found by the next process, which activates the object.
-func ExampleState_OpenExecution() {
+func ExampleDriver_OpenExecution() {
 	ctx := context.Background()
 	open := true
 	class, do := lamps(func(l *Lamp, ctx context.Context) error {
 		if open {
-			return l.st.OpenExecution(ctx, []byte("what is under way"))
+			return l.st.Driver().OpenExecution(ctx, []byte("what is under way"))
 		}
-		return l.st.CloseExecution(ctx)
+		return l.st.Driver().CloseExecution(ctx)
 	})
 	host := serve(class)
 	defer end(host)
@@ -220,11 +221,11 @@ func ExampleState_OpenExecution() {
 	// false <nil>
 }
 
-// Recoveries is the report of what was found and done.
+// Recoveries is the report of lost executions and of their recovery.
 func ExampleHost_Recoveries() {
 	ctx := context.Background()
 	class, do := lamps(func(l *Lamp, ctx context.Context) error {
-		return l.st.Recovered(ctx, object.Recovery{Cause: "process died", Attempt: 1, Action: "runs again"})
+		return l.st.Driver().Recovered(ctx, object.Recovery{Cause: "process died", Attempt: 1, Action: "runs again"})
 	})
 	host := serve(class)
 	defer end(host)
@@ -237,10 +238,10 @@ func ExampleHost_Recoveries() {
 }
 
 // NextSequence makes names that are unique in the store, and in order.
-func ExampleState_NextSequence() {
+func ExampleDriver_NextSequence() {
 	ctx := context.Background()
 	class, do := lamps(func(l *Lamp, ctx context.Context) error {
-		first, second := l.st.NextSequence(), l.st.NextSequence()
+		first, second := l.st.Driver().NextSequence(), l.st.Driver().NextSequence()
 		fmt.Println(first < second)
 		return nil
 	})
@@ -252,11 +253,11 @@ func ExampleState_NextSequence() {
 	// Output: true
 }
 
-// A purge removes the object with the turn; what it emits stays.
-func ExampleState_Purge() {
+// A purge removes the object with the turn; events that the turn emits stay.
+func ExampleDriver_Purge() {
 	ctx := context.Background()
 	class, do := lamps(func(l *Lamp, ctx context.Context) error {
-		return errors.Join(l.st.Storage().Put(ctx, "k", 1), l.st.Emit(ctx, "closed", "for good"), l.st.Purge(ctx))
+		return errors.Join(l.st.Storage().Put(ctx, "k", 1), l.st.Emit(ctx, "closed", "for good"), l.st.Driver().Purge(ctx))
 	})
 	host := serve(class)
 	defer end(host)
@@ -273,12 +274,12 @@ func ExampleState_Purge() {
 	// Output: <nil> false 1
 }
 
-// A job type shows in the host's metrics what tasks an object holds. Its constructor
-// asks for the Backlog, and each turn that changes the tasks sets it.
-func ExampleState_Backlog() {
+// A job type shows the tasks of an object in the host's metrics. Its constructor asks for
+// the Backlog, and each turn that changes the tasks sets it.
+func ExampleDriver_Backlog() {
 	ctx := context.Background()
 	class, do := lamps(func(l *Lamp, _ context.Context) error {
-		b := l.st.Backlog()
+		b := l.st.Driver().Backlog()
 		b.Set(object.Tasks{Pending: 2, Running: 1})
 		b.Waited(time.Second)
 		b.Ran(time.Minute)
@@ -302,17 +303,17 @@ func ExampleState_Backlog() {
 	// Output: 2 <nil>
 }
 
-// A job type asks what is known about an execution before it starts its work.
-func ExampleState_StartSuspect() {
+// A job type asks for the suspicion against an execution before it starts its work.
+func ExampleDriver_StartSuspect() {
 	ctx, ended := context.Background(), make(chan struct{})
 	class, do := lamps(func(l *Lamp, ctx context.Context) error {
-		var w object.Work
+		var w object.Routine
 		run := func(context.Context) { close(ended) }
 		const cuts, epoch = 2, 1 // crashes in a row have cut run 7 off, the last by the end of opening 1
-		if l.st.Suspicion("run 7").Held(cuts, epoch) {
-			return l.st.StartSuspect(ctx, &w, "run 7", "work", run)
+		if l.st.Driver().Suspicion("run 7").Held(cuts, epoch) {
+			return l.st.Driver().StartSuspect(ctx, &w, "run 7", "work", run)
 		}
-		return l.st.Start(ctx, &w, "work", run)
+		return l.st.Driver().Start(ctx, &w, "work", run)
 	})
 	host := serve(class)
 	defer end(host)

@@ -7,18 +7,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/engine"
 )
 
 // batchCounter notes the most records that one batch removes, and all of them.
 type batchCounter struct {
-	storage.Engine
+	engine.Engine
 	most, sum atomic.Int64
 }
 
 func (e *batchCounter) Apply(repr []byte) error {
 	n := int64(0)
-	err := storage.ReadBatch(repr, func(r storage.Record) {
+	err := engine.ReadBatch(repr, func(r engine.Record) {
 		if r.Deleted {
 			n++
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// reads are those of one turn. Each that fails says so, and the handler swallows it.
+// reads are the reads of one turn. Each read that fails must say so, and the handler
+// swallows the error.
 func (d *dying) reads(ctx context.Context, th *thing) error {
 	s := th.st.Storage()
 	_, err := s.GetBatch(ctx, "k0", "k1", "none")
@@ -26,7 +27,7 @@ func (d *dying) reads(ctx context.Context, th *thing) error {
 	return nil
 }
 
-// writes are changes that look at what is stored.
+// writes are changes that read stored rows.
 func (d *dying) writes(ctx context.Context, th *thing) error {
 	s := th.st.Storage()
 	_, err := s.Delete(ctx, "none")
@@ -46,6 +47,22 @@ func (d *dying) writes(ctx context.Context, th *thing) error {
 	})
 	_ = d.read("Transaction", err)
 	_ = d.read("Sync", th.st.Sync(ctx))
+	err = th.st.BlockConcurrencyWhile(ctx, func(ctx context.Context) error {
+		_, _, err := th.st.Storage().Get(ctx, "k0")
+		return err
+	})
+	if d.read("BlockConcurrencyWhile", err) != nil {
+		return err
+	}
+	if err := s.PutBytes(ctx, "lent", nil); err != nil {
+		return err
+	}
+	if err := d.read("Release", th.st.Release(ctx, func(context.Context) error { return nil })); err != nil {
+		return err
+	}
+	if err := s.Remove(ctx, "lent"); err != nil {
+		return err
+	}
 	return s.Remove(ctx, "tx")
 }
 
@@ -72,7 +89,7 @@ func (d *dying) keys() {
 	d.in("emptied", func(ctx context.Context, th *thing) error { return th.st.Storage().Remove(ctx, "k") })
 	d.put("purged", "k", "v")
 	delete(d.acked, "purged/k")
-	d.in("purged", func(ctx context.Context, th *thing) error { return th.st.Purge(ctx) })
+	d.in("purged", func(ctx context.Context, th *thing) error { return th.st.Driver().Purge(ctx) })
 }
 
 // marks are those of an object that has nothing else, and of one that has a key.
@@ -92,16 +109,15 @@ func (d *dying) marks() {
 			})
 		}
 		d.in(name, func(ctx context.Context, th *thing) error {
-			return d.read("MarkNew", th.st.MarkNew(ctx, "d", nil, time.Minute))
+			return d.read("MarkNew", th.st.Driver().MarkNew(ctx, "d", nil, time.Minute))
 		})
 		if !d.disk.Failed() {
 			pass(2 * time.Second) // it leaves memory
 			d.after("an eviction", nil)
 		}
 		d.in(name, func(ctx context.Context, th *thing) error {
-			return d.read("MarkNew", th.st.MarkNew(ctx, "e", nil, time.Hour))
+			return d.read("MarkNew", th.st.Driver().MarkNew(ctx, "e", nil, time.Hour))
 		})
-		d.in(name, func(ctx context.Context, th *thing) error { return d.read("Unmark", th.st.Unmark(ctx, "a")) })
 		d.in(name, func(ctx context.Context, th *thing) error {
 			return d.read("Mark", th.st.Mark(ctx, "b", nil, 2*time.Hour))
 		})
@@ -110,6 +126,8 @@ func (d *dying) marks() {
 			if d.read("Marked", err) == nil && !found {
 				return errors.New("a mark is lost")
 			}
+			_, end := th.st.Driver().MarksEnd(ctx)
+			_ = d.read("MarksEnd", end)
 			return err
 		})
 	}
@@ -133,7 +151,7 @@ func (d *dying) outside() {
 		return errors.New("no event")
 	})
 	d.do("Objects", func() error {
-		all, err := h.Objects(ctx, "thing", "", 100)
+		all, err := h.Objects(ctx, "thing", object.ObjectsOptions{Limit: 100})
 		if err == nil && len(all) < 4 {
 			d.t.Errorf("%v: %d objects", d.disk, len(all))
 		}

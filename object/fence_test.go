@@ -9,12 +9,12 @@ import (
 	"testing/synctest"
 
 	"github.com/holdfast-dev/holdfast/object"
-	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/engine"
 )
 
 // meddling is an engine that calls a function once, before the next read.
 type meddling struct {
-	storage.Engine
+	engine.Engine
 	next atomic.Pointer[func()]
 }
 
@@ -29,13 +29,13 @@ func (e *meddling) Get(key []byte) ([]byte, io.Closer, error) {
 	return e.Engine.Get(key)
 }
 
-func (e *meddling) NewIter(lower, upper []byte) (storage.Iterator, error) {
+func (e *meddling) NewIter(lower, upper []byte) (engine.Iterator, error) {
 	e.meddle()
 	return e.Engine.NewIter(lower, upper)
 }
 
-// A turn whose object is deleted under it reads nothing of what came after: half of
-// an object would be there for it and half would not. Proves O9 and O15.
+// A turn reads nothing once its object has been deleted under it, because it would see
+// half of an old object and half of a new one. Proves O9 and O15.
 func TestReadOfADeletedObject(t *testing.T) {
 	reads := map[string]func(st *object.State, ctx context.Context) error{
 		"Get": func(st *object.State, ctx context.Context) error {
@@ -60,7 +60,7 @@ func TestReadOfADeletedObject(t *testing.T) {
 			f.options.Storage.Engine = e
 			f.open()
 			f.must("x", put("a", "1"))
-			synctest.Wait() // nobody else reads
+			synctest.Wait() // no other goroutine reads
 			remove := func() {
 				if err := f.host.Delete(context.Background(), f.id("x")); err != nil {
 					t.Error(err)
@@ -81,8 +81,9 @@ func TestReadOfADeletedObject(t *testing.T) {
 	}
 }
 
-// An object that is deleted while an activation of it is about to be constructed is
-// not constructed by that one, from what may be half of it. Proves O9 and O15.
+// An object is deleted while an activation is about to run its constructor. That
+// activation runs no constructor, because it might see half of the object. Proves O9 and
+// O15.
 func TestConstructorOfADeletedObject(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -95,7 +96,7 @@ func TestConstructorOfADeletedObject(t *testing.T) {
 		f.options.Storage.Engine = e
 		f.open()
 		defer f.close()
-		synctest.Wait() // nobody else reads
+		synctest.Wait() // no other goroutine reads
 		remove := func() {
 			if err := f.host.Delete(context.Background(), f.id("x")); err != nil {
 				t.Error(err)

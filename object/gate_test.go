@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
-	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/engine"
 )
 
-// slowDisk is an engine whose syncs wait until they are let through, and can fail.
+// slowDisk is an engine that can hold back its syncs, and can fail them.
 type slowDisk struct {
-	storage.Engine
+	engine.Engine
 	hold  atomic.Bool
 	gate  chan struct{}
 	fail  atomic.Bool
@@ -24,7 +24,7 @@ type slowDisk struct {
 
 var errDisk = errors.New("the disk broke")
 
-func newSlowDisk(e storage.Engine) *slowDisk { return &slowDisk{Engine: e, gate: make(chan struct{})} }
+func newSlowDisk(e engine.Engine) *slowDisk { return &slowDisk{Engine: e, gate: make(chan struct{})} }
 
 func (d *slowDisk) Sync() error {
 	if d.hold.Load() {
@@ -142,6 +142,38 @@ func testUnconfirmed(t *testing.T) {
 		t.Errorf("an unconfirmed commit before a confirmed one was lost: %q", got)
 	}
 	f.close()
+}
+
+// Proves S8: a Do with Unconfirmed does not wait for the disk, and is durable after a second;
+// one without waits. Do has no answer for an idempotency key.
+func TestUnconfirmedDo(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		f.must("a", put("k", "1"))
+		do := func(key, value string, opts ...object.CallOption) (err error) {
+			f.must("a", func(th *thing, ctx context.Context) (any, error) {
+				return "", th.st.Go(ctx, "work", func(ctx context.Context) {
+					err = th.st.Do(ctx, func(ctx context.Context) error { return th.st.Storage().PutBytes(ctx, key, []byte(value)) }, opts...)
+				})
+			})
+			synctest.Wait()
+			return err
+		}
+		if err := do("k", "2", object.Unconfirmed()); err != nil || f.mem.Unsynced() != 1 {
+			t.Errorf("S8: %d commits are not durable, want 1 (%v)", f.mem.Unsynced(), err)
+		}
+		time.Sleep(2 * time.Second)
+		if f.mem.Unsynced() != 0 {
+			t.Error("S8: an unconfirmed commit is still not durable after 2 s")
+		}
+		if err := do("k", "3"); err != nil || f.mem.Unsynced() != 0 {
+			t.Errorf("S8: %d commits are not durable after a Do that waits (%v)", f.mem.Unsynced(), err)
+		}
+		if err := do("k", "4", object.Idempotent("once", 0)); err == nil || f.must("a", get("k")) != "3" {
+			t.Errorf("Do took an idempotency key: %v", err)
+		}
+		f.close()
+	})
 }
 
 // Proves O13.

@@ -42,11 +42,12 @@ const toldHeld = "holds its object for long"
 
 // holdFor is an action that holds its object. Its name is looked for in a stack.
 func holdFor(d time.Duration) action {
-	return func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Seams().Sleep(ctx, d) }
+	return func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Driver().Seams().Sleep(ctx, d) }
 }
 
-// Case OB2: a turn that holds its object beyond the limit is told of once, with method,
-// age and stack, and counted; one that ends before it is not. Proves O8.
+// Case OB2: a turn that holds its object beyond the limit is logged once, with method,
+// age and stack, and counted. A turn that ends before the limit is neither logged nor
+// counted. Proves O8.
 func TestTurnHeldTooLong(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log logOf
@@ -74,8 +75,8 @@ func TestTurnHeldTooLong(t *testing.T) {
 	})
 }
 
-// A turn that comes while the watch looks after others is told of within a quarter
-// of the limit; a turn that is lent out holds no object. Proves O8.
+// A turn that begins while the watch looks after others is reported within a quarter of
+// the limit after its own. A turn that is lent out holds no object. Proves O8.
 func TestHeldTurnsAreToldApart(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log logOf
@@ -162,11 +163,18 @@ func TestHoldWatchRests(t *testing.T) {
 func TestHoldLimitOfNone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var log logOf
-		f := newFixture(t, object.ClassOptions{HoldLimit: -1})
+		clock := &countingClock{Clock: seam.Seams{}.WithDefaults().Clock}
+		f := newFixture(t, object.ClassOptions{HoldLimit: -1, IdleAfter: 100 * time.Hour})
+		f.options.Seams.Clock = clock
 		f.options.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		f.open()
 		defer f.end()
 		f.must("a", holdFor(time.Hour))
+		before := clock.timers.Load()
+		f.must("a", nothing)
+		if n := clock.timers.Load() - before; n != 0 {
+			t.Errorf("O8: a turn of a class without a limit arms %d timers", n)
+		}
 		if lines := log.lines(toldHeld); len(lines) > 0 {
 			t.Errorf("O8: a turn of a class without a limit is told of: %s", lines)
 		}

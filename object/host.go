@@ -1,22 +1,119 @@
 package object
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/puzpuzpuz/xsync/v3"
 
 	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/object/internal/crew"
+	"github.com/holdfast-dev/holdfast/object/internal/labels"
 	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// Host is a process's runtime over one store: it activates objects, runs their
-// turns and fires their alarms. Its methods may be called from any task. Two
-// hosts in one process, on two directories, do not know of each other.
+// Options say where a host keeps its objects and how it behaves. The zero value
+// with a Dir is fit for production.
+type Options struct {
+	// Dir is the directory of the store. Required, unless Storage names one.
+	Dir string
+	// WaitForLock is how long Open waits while another process has the directory
+	// open, as during a deploy; then it returns storage.ErrLocked. Default: that of
+	// Storage, which is 0, no wait.
+	WaitForLock time.Duration
+	// Storage shapes the store. Its Dir, Seams and Log are taken from here.
+	Storage storage.Options
+	// Codec turns arguments, answers and stored values into bytes. A store keeps one
+	// codec for its whole life, because another one cannot read the stored bytes.
+	// Default: JSON.
+	Codec Codec
+	// IdleAfter is how long an object stays in memory without a call or an alarm.
+	// Default: 1 minute.
+	IdleAfter time.Duration
+	// MaxLive is how many objects may be in memory. Beyond it idle objects that were
+	// used least recently are evicted. Default: 100,000.
+	MaxLive int
+	// AlarmsInFlight is how many alarms may be under way at a time: the handler runs, or
+	// its commit is not yet durable. While calls from outside are under way, alarms begin
+	// in portions of 16 with a sync of the log between, so that calls do not wait behind
+	// all alarms that are due. Default: 2048.
+	AlarmsInFlight int
+	// EventRetention is how long events are kept. Default: 24 hours.
+	EventRetention time.Duration
+	// RecoveryConcurrency is how many objects are recovered at a time after
+	// Open. Default: 64.
+	RecoveryConcurrency int
+	// MaxKeyBytes, MaxValueBytes and MaxBatchBytes bound a key, a value and all writes of
+	// one turn. Default: 2 KiB, 2 MiB, 16 MiB. MaxBatchBytes is at most 32 MiB.
+	MaxKeyBytes, MaxValueBytes, MaxBatchBytes int
+	// MaxMessages is how many messages may wait in the store; beyond it Send is refused
+	// with ErrOutboxFull. After an Open those of before are counted in the background.
+	// Default: 10,000,000.
+	MaxMessages int
+	// Logger receives what no caller is told, for example recoveries, dead letters and
+	// errors of the store. Default: slog.Default().
+	Logger *slog.Logger
+	// Seams are the clock, executor, random source and probe. Zero: those of production.
+	Seams seam.Seams
+}
+
+// withDefaults returns o with the default for each option that is zero, and the first
+// mistake in it.
+func (o Options) withDefaults() (Options, error) {
+	o.Seams = o.Seams.WithDefaults()
+	o.Codec = cmp.Or[Codec](o.Codec, JSON{})
+	o.IdleAfter = cmp.Or(o.IdleAfter, time.Minute)
+	o.MaxLive = cmp.Or(o.MaxLive, 100_000)
+	o.AlarmsInFlight = cmp.Or(o.AlarmsInFlight, 2048)
+	o.EventRetention = cmp.Or(o.EventRetention, 24*time.Hour)
+	o.MaxMessages = cmp.Or(o.MaxMessages, 10_000_000)
+	o.RecoveryConcurrency = cmp.Or(o.RecoveryConcurrency, 64)
+	o.MaxKeyBytes = cmp.Or(o.MaxKeyBytes, 2<<10)
+	o.MaxValueBytes = cmp.Or(o.MaxValueBytes, 2<<20)
+	o.MaxBatchBytes = cmp.Or(o.MaxBatchBytes, 16<<20)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.Dir != "" {
+		o.Storage.Dir = o.Dir
+	}
+	if o.WaitForLock != 0 {
+		o.Storage.WaitForLock = o.WaitForLock
+	}
+	o.Storage.Seams = o.Seams
+	o.Storage.Log = o.Logger
+	return o, o.validate()
+}
+
+// validate returns the first mistake in o, which has its defaults.
+func (o Options) validate() error {
+	negative := cmp.Or(
+		notNegative("WaitForLock", o.WaitForLock), notNegative("IdleAfter", o.IdleAfter), notNegative("EventRetention", o.EventRetention), notNegative("MaxLive", o.MaxLive),
+		notNegative("AlarmsInFlight", o.AlarmsInFlight), notNegative("RecoveryConcurrency", o.RecoveryConcurrency),
+		notNegative("MaxMessages", o.MaxMessages), notNegative("MaxKeyBytes", o.MaxKeyBytes), notNegative("MaxValueBytes", o.MaxValueBytes), notNegative("MaxBatchBytes", o.MaxBatchBytes),
+	)
+	switch {
+	case o.Storage.Dir == "" && o.Storage.Engine == nil:
+		return errors.New("object: Options.Dir is empty: name a directory for the store")
+	case negative != nil:
+		return fmt.Errorf("object: Options.%w", negative)
+	case o.MaxBatchBytes > 32<<20:
+		return fmt.Errorf("object: Options.MaxBatchBytes is %d: the greatest is 32 MiB", o.MaxBatchBytes)
+	}
+	return nil
+}
+
+// Host is a process's runtime over one store: it activates objects, runs their turns and
+// fires their alarms. Its methods may be called from any goroutine. Two hosts in one
+// process need two directories, and share nothing.
+//
+// Host has no mutex of its own: Open sets its plain fields before any turn runs, and each
+// part below guards its own.
 type Host struct {
 	options Options
 	seams   seam.Seams
@@ -24,59 +121,66 @@ type Host struct {
 	hosted  map[string]*hosted // by name of the class; never changes
 	names   []string           // of the classes, in the order of Open
 	alarms  *alarm.Scheduler
-	flights flights
-	waits   waits
-	awaits  awaits
-	lru     lru
-	batches sync.Pool // of *storage.Batch
-	// doneChans are those of requests that were answered.
+	mail    mail // the way of messages to their receivers
+	// flightLog stores which alarms run, and knows which work may have killed the process.
+	flightLog flightLog
+	waits     waits  // which turn waits for which, to find deadlocks
+	awaits    awaits // calls of State.Await, which Shutdown ends
+	lru       lru    // the objects in memory, for eviction
+	// batches holds empty *storage.Batch values, and doneChans the channels of requests
+	// that were answered, so that a turn need not allocate its own.
+	batches   sync.Pool
 	doneChans sync.Pool
-	expiry    expiry
-	recalls   recallBudget
-	watch     watchers
-	held      holdWatch
-	lazy      lazySync
-	crew      crew
-	runway    runway
-	durably   durably
-	report    report
-	metrics   *metrics
+	// expiry removes marks and events that have expired; filterBudget bounds the memory of
+	// the filters over marks.
+	expiry       expiry
+	filterBudget filterBudget
+	watch        watchers        // calls of Watch that wait for an event
+	labels       labels.Counts   // of the objects of all classes
+	held         holdWatch       // finds turns that hold their object for too long
+	unconfirmed  unconfirmedSync // makes unconfirmed commits durable a little later
+	// afterDurable runs short steps once a commit is durable, so that no goroutine has to
+	// wait for each of them, for example the start of routines.
+	afterDurable *crew.AfterDurable
+	crew         *crew.Crew   // the goroutines that serve mailboxes, alarms and routines
+	runway       *crew.Runway // lets due alarms go to the crew in portions
+	report       report
+	metrics      *metrics
 
-	suspects suspects
+	lifecycle lifecycle // whether calls are taken, and how many things run
 
-	life life
-
-	// departed is the newest ticket that any activation out of memory depended on.
-	// What is read of its object rests on it.
+	// departed is the newest ticket that any evicted object depended on. A read of such an
+	// object must wait for it, because the object's memory, which knew its own ticket, is
+	// gone. One number serves all objects; it only ever grows.
 	departed atomic.Uint64
 }
 
-// hosted is a class in a host.
+// hosted is a class in a host, with the activations of its objects.
 type hosted struct {
 	*class
 	host    *Host
 	options ClassOptions
-	live    *xsync.MapOf[string, *activation]
-	failing failing
+	live    *xsync.MapOf[string, *activation] // the objects in memory, by name
+	failing failing                           // objects with a constructor that fails
 	counts  classCounts
 
 	backlogs backlogs
 	permits  *permits // nil: the class has no limit
 }
 
-// Open opens the store and starts the host: it finds what an earlier process
-// left open and begins to recover it, and fires the alarms that are due. It
-// returns an error for each mistake in the options and the definitions, and those
-// of storage.Open. If it fails, it has closed Options.Storage.Engine.
+// Open opens the store and starts the host with the classes defs. It begins to recover the
+// executions that an earlier process left open, and to fire the alarms that are due, on
+// goroutines of its own. It returns an error for each mistake in the options and the
+// definitions, joined, and the errors of storage.Open. If it fails, it has closed
+// Options.Storage.Engine. The caller calls Shutdown at the end.
 func Open(o Options, defs ...Definition) (*Host, error) {
 	o, err := o.withDefaults()
 	h := &Host{options: o, seams: o.Seams, hosted: make(map[string]*hosted)}
 	h.batches.New = func() any { return new(storage.Batch) }
 	h.doneChans.New = func() any { return make(chan struct{}, 1) }
 	h.lru.init(h)
-	h.crew.executor, h.durably.host = h.seams.Executor, h
-	h.life.init()
-	h.recalls.total = recallBytes
+	h.lifecycle.init()
+	h.filterBudget.total = filterBytes
 	if err = errors.Join(err, h.register(defs)); err != nil {
 		if e := o.Storage.Engine; e != nil {
 			_ = e.Close() // err says why the host cannot be opened
@@ -87,17 +191,20 @@ func Open(o Options, defs ...Definition) (*Host, error) {
 	if h.store, err = storage.Open(o.Storage); err != nil {
 		return nil, err
 	}
-	h.runway.crew, h.runway.log, h.runway.life = &h.crew, h.store, &h.life
+	h.crew = crew.New(h.seams.Executor)
+	h.runway = crew.NewRunway(h.crew, h.store, h.lifecycle.calls)
+	h.afterDurable = crew.NewAfterDurable(h.crew, h.store)
 	h.metrics = newMetrics(h)
 	if err := h.start(); err != nil {
 		h.expiry.stop()
-		h.life.end(err)
+		h.lifecycle.end(err)
 		return nil, errors.Join(err, h.store.Abandon())
 	}
 	return h, nil
 }
 
-// register takes the definitions, and reports all that is wrong with them.
+// register fills hosted and names from the definitions. It reports all mistakes in them
+// together, so that a user mends them in one go.
 func (h *Host) register(defs []Definition) error {
 	var errs []error
 	for i, d := range defs {
@@ -112,7 +219,7 @@ func (h *Host) register(defs []Definition) error {
 		default:
 			h.hosted[c.name] = &hosted{
 				class: c, host: h, options: c.options.withDefaults(&h.options),
-				live: xsync.NewMapOf[string, *activation](), permits: newPermits(h, c.options.Works),
+				live: xsync.NewMapOf[string, *activation](), permits: newPermits(h, c.options.WorkLimit),
 			}
 			h.names = append(h.names, c.name)
 		}
@@ -120,282 +227,121 @@ func (h *Host) register(defs []Definition) error {
 	return errors.Join(errs...)
 }
 
-// start begins what runs by itself: the watch over the store, expiry, recovery
-// and alarms, in this order.
+// start begins the activities of the host, and counts the labels of a snapshot that no turn
+// has changed yet. The count begins last, so that a start that fails leaves no goroutine
+// that reads the store.
 func (h *Host) start() error {
+	snapshot, err := h.store.CountLabels()
+	if err != nil {
+		return err
+	}
+	messages, err := h.store.CountMessages()
+	if err != nil {
+		return errors.Join(err, snapshot.Close())
+	}
+	if err := h.startActivities(); err != nil {
+		return errors.Join(err, snapshot.Close(), messages.Close())
+	}
+	if err := h.mail.start(messages); err != nil {
+		return errors.Join(err, snapshot.Close())
+	}
+	if err := h.countLabels(snapshot); err != nil {
+		return err
+	}
+	h.callAtOpen()
+	return nil
+}
+
+// startActivities begins, in this order:
+//
+//  1. the watch over the store, which ends the host if the store dies;
+//  2. the expiry of marks and events;
+//  3. the flight log, which counts the alarms that the last crash cut off. It comes before
+//     recovery and alarms, because these ask it which work may have killed the process;
+//  4. the recovery of open executions;
+//  5. the trials of suspects, and the scheduler, which fires alarms.
+//
+// The functions of Class.AtOpen come after all of them; see callAtOpen.
+func (h *Host) startActivities() error {
 	alarms, err := alarm.NewScheduler(h.schedulerConfig())
 	if err != nil {
 		return err
 	}
 	h.alarms = alarms
+	if err := h.mail.init(h); err != nil {
+		return err
+	}
 	h.seams.Executor.Go("storage/watch", h.watchStore)
 	if err := h.expiry.start(h); err != nil {
 		return err
 	}
-	if err := h.judgeCrash(); err != nil {
+	if err := h.flightLog.open(h); err != nil {
 		return err
 	}
 	if err := h.recoverOpen(); err != nil {
 		return err
 	}
-	h.suspects.start()
+	h.flightLog.suspects.start()
 	h.alarms.Start()
 	return nil
 }
 
-// watchStore ends the host when its store dies.
+// watchStore ends the host when its store dies, also if no call is there to notice. It
+// runs on a goroutine of its own until the host ends.
 func (h *Host) watchStore() {
-	if h.seams.Executor.Wait(h.life.ctx, h.store.Dead()) == nil {
+	if h.seams.Executor.Wait(h.lifecycle.ctx, h.store.Dead()) == nil {
 		h.fail(h.store.Err())
 	}
 }
 
-// Epoch is the number of this opening of the store, greater than every earlier
-// one.
+// countLabels counts the labelled objects of a snapshot, on a goroutine of its own. A host
+// that has ended meanwhile counts nothing.
+func (h *Host) countLabels(snapshot *storage.LabelCount) error {
+	if h.lifecycle.enter(false) != nil {
+		return snapshot.Close()
+	}
+	h.seams.Executor.Go("labels", func() {
+		defer h.lifecycle.leave()
+		if err := h.labels.Read(snapshot, h.lifecycle.closing.Load); err != nil {
+			h.fail(err)
+		}
+	})
+	return nil
+}
+
+// callAtOpen calls the functions that the classes were given by AtOpen, each on a goroutine
+// of its own. Shutdown ends their contexts as those of Await, and waits for them.
+func (h *Host) callAtOpen() {
+	for _, name := range h.names {
+		for _, f := range h.hosted[name].atOpen {
+			if h.lifecycle.enter(false) != nil {
+				return
+			}
+			h.seams.Executor.Go("open", func() {
+				defer h.lifecycle.leave()
+				ctx, cancel := context.WithCancelCause(h.lifecycle.ctx)
+				defer cancel(nil)
+				place := h.awaits.enter(cancel)
+				defer h.awaits.leave(place)
+				f(ctx, h, h.options.Logger.With("class", name))
+			})
+		}
+	}
+}
+
+// Epoch returns the number of this opening of the store. It is greater than that of every
+// earlier opening.
 func (h *Host) Epoch() uint64 { return h.store.Epoch() }
 
-// Store is the host's store, for checks of what is stored. Its rows must not be
-// changed while the host is open.
+// Store returns the host's store, for tests and tools that read the stored rows. Its rows
+// must not be changed while the host is open, because objects in memory would not see it.
 func (h *Host) Store() *storage.Store { return h.store }
 
-// Seams are the clock, executor, random source and probe of the host.
+// Seams returns the clock, executor, random source and probe of the host.
 func (h *Host) Seams() *seam.Seams { return &h.seams }
 
-// Invoke runs a request from outside, or, if ctx is a turn's of this host, as a
-// call of that turn's object. Method.Call is what users call.
-func (h *Host) Invoke(ctx context.Context, r *Request) error {
-	c := h.hosted[r.id.Class]
-	if c == nil {
-		return named(r.id, ErrUnknownClass)
-	}
-	if r.sent {
-		return fmt.Errorf("%s: object: a Caller passed on a request twice; make another call", r.id)
-	}
-	r.sent = true
-	t, a := h.turnBehind(ctx)
-	if t != nil && t.holds() {
-		return h.callFrom(ctx, t, a, c, r)
-	}
-	if err := h.life.enterCall(r.exempt); err != nil {
-		return named(r.id, err)
-	}
-	defer h.life.leaveCall(r.exempt)
-	if t == nil {
-		return h.outside(ctx, c, r)
-	}
-	w, err := h.link(t, a, r)
-	if err != nil {
-		return err
-	}
-	defer h.unlink(w)
-	return h.outside(ctx, c, r)
-}
-
-// outside runs a request and lets its reply out when all that it depends on is
-// durable (O7). An error of the handler may tell what it read, so it waits too.
-func (h *Host) outside(ctx context.Context, c *hosted, r *Request) error {
-	r.gated = !r.unconfirmed
-	err := c.deliver(ctx, r)
-	if r.left {
-		return err
-	}
-	if r.unconfirmed {
-		h.lazy.plan(h)
-		return err
-	}
-	if e := h.hold(r); e != nil {
-		return h.unheld(r, e)
-	}
-	if e := h.store.Err(); e != nil && err == nil {
-		return h.unheld(r, e)
-	}
-	if h.seams.Probe != nil {
-		h.seams.At("ack/before", r.id.String())
-	}
-	return err
-}
-
-// unheld is the error of a call whose reply could not be held until it was durable. A
-// call that has committed nothing is refused by the end of its host; of another one
-// the outcome is not known.
-func (h *Host) unheld(r *Request, err error) error {
-	if r.draft.at.IsZero() {
-		return h.storageError(r.id, err)
-	}
-	return named(r.id, err)
-}
-
-// hold keeps the reply of a turn that has ended until it is durable.
-func (h *Host) hold(r *Request) error {
-	if !r.follower.Enrolled() && h.store.Durable(r.ticket) {
-		return nil
-	}
-	began := r.draft.at
-	if began.IsZero() { // it waits for what others have committed
-		began = h.seams.Steady()
-	}
-	if err := h.store.WaitFollowed(&r.follower, r.ticket); err != nil {
-		return err
-	}
-	h.metrics.gate.Observe(h.seams.Steady().Sub(began).Seconds())
-	return nil
-}
-
-// CallBytes calls a method by name with an encoded argument and returns the
-// encoded answer, as a server does for callers elsewhere. It returns the errors
-// of Method.Call, and ErrUnknownMethod.
-func (h *Host) CallBytes(ctx context.Context, class, name, method string, arg []byte, opts ...CallOption) ([]byte, error) {
-	id := storage.ID{Class: class, Name: name}
-	c := h.hosted[class]
-	if c == nil {
-		return nil, named(id, ErrUnknownClass)
-	}
-	newOp := c.methods[method]
-	if newOp == nil {
-		return nil, fmt.Errorf("%s: %w: %q", id, ErrUnknownMethod, method)
-	}
-	if err := id.Validate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBadName, err)
-	}
-	op := newOp().(callable)
-	r := op.request()
-	r.init(id, op, opts)
-	if err := op.decodeArg(h.options.Codec, arg); err != nil {
-		return nil, fmt.Errorf("%s: argument of %s: %w", id, method, err)
-	}
-	if err := h.Invoke(ctx, r); err != nil {
-		return nil, err
-	}
-	return op.encodeResult(h.options.Codec)
-}
-
-// NewName returns a random name that no other object has.
+// NewName returns a random name of 128 bits in hexadecimal, for an object without a
+// natural name. Two calls never return the same name in practice.
 func (h *Host) NewName() string {
 	return fmt.Sprintf("%016x%016x", h.seams.Rand.Uint64(), h.seams.Rand.Uint64())
-}
-
-// fail ends the host after an error of its store (O13).
-func (h *Host) fail(err error) {
-	if errors.Is(err, storage.ErrClosed) {
-		return
-	}
-	if h.life.end(err) {
-		h.options.Logger.Error("host ends: storage failed", "error", err)
-		h.watch.stop(err)
-		h.alarms.Stop()
-		h.suspects.close()
-		h.closePermits()
-		h.expiry.stop()
-	}
-}
-
-// Err returns the error that ended the host, or nil while it lives.
-func (h *Host) Err() error { return h.life.err() }
-
-// Done is closed when the host has ended, by Shutdown or by an error.
-func (h *Host) Done() <-chan struct{} { return h.life.done }
-
-// life is whether a host takes calls, and what it still runs.
-type life struct {
-	ctx      context.Context // ends when the host cancels everything it runs
-	cancel   context.CancelCauseFunc
-	done     chan struct{} // closed when the host has ended
-	closed   chan struct{} // closed when Shutdown has ended; closeErr is what it returns
-	closeErr error
-
-	busy    atomic.Int64 // what is under way: oneCall for each call from outside, 1 for all else
-	closing atomic.Bool  // no new call is taken
-	shut    atomic.Bool  // Shutdown has been called
-
-	mu    sync.Mutex
-	cause error         // why the host ended
-	ended bool          // done is closed
-	idle  chan struct{} // one slot; told when busy reaches 0 while closing
-}
-
-func (l *life) init() {
-	l.ctx, l.cancel = context.WithCancelCause(context.Background())
-	l.done, l.closed = make(chan struct{}), make(chan struct{})
-	l.idle = make(chan struct{}, 1)
-}
-
-// oneCall is what a call from outside counts in life.busy.
-const oneCall = 1 << 32
-
-// begin counts something of the runtime's own that begins.
-func (l *life) begin() { l.busy.Add(1) }
-
-// enter counts something that begins. Exempt are the runtime's own.
-func (l *life) enter(exempt bool) error { return l.admit(1, exempt) }
-
-// leave counts something that ended.
-func (l *life) leave() { l.release(1) }
-
-// enterCall and leaveCall are enter and leave of a request, which is a call from
-// outside if it is not exempt.
-func (l *life) enterCall(exempt bool) error { return l.admit(weight(exempt), exempt) }
-
-func (l *life) leaveCall(exempt bool) { l.release(weight(exempt)) }
-
-// weight is what a request counts in life.busy.
-func weight(exempt bool) int64 {
-	if exempt {
-		return 1
-	}
-	return oneCall
-}
-
-// calls is how many calls from outside are under way.
-func (l *life) calls() int64 { return l.busy.Load() / oneCall }
-
-// running is how many things are under way, calls among them.
-func (l *life) running() int64 {
-	n := l.busy.Load()
-	return n/oneCall + n%oneCall
-}
-
-func (l *life) admit(n int64, exempt bool) error {
-	l.busy.Add(n)
-	if l.closing.Load() && !exempt {
-		l.release(n)
-		if err := l.err(); err != nil && !errors.Is(err, ErrShutdown) {
-			return err
-		}
-		return ErrShutdown
-	}
-	return nil
-}
-
-func (l *life) release(n int64) {
-	if l.busy.Add(-n) == 0 && l.closing.Load() {
-		select {
-		case l.idle <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (l *life) err() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.cause
-}
-
-// end ends the host for cause and reports whether it was this call that did. If
-// the cause is not a shutdown, everything that runs is cancelled.
-func (l *life) end(cause error) bool {
-	l.mu.Lock()
-	first := l.cause == nil
-	if first {
-		l.cause = cause
-	}
-	done := !l.ended
-	l.ended = true
-	l.mu.Unlock()
-	l.closing.Store(true)
-	l.cancel(cause)
-	if done {
-		close(l.done)
-	}
-	return first
 }

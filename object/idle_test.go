@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// An object stays in memory for IdleAfter after its last turn, whenever in the
-// sweeps' rhythm that was, and is gone half as long after that.
+// An object stays in memory for IdleAfter after its last turn, and leaves it at most half
+// as long after that, at whichever moment between two sweeps the turn was.
 //
 // Proves O10.
 func TestIdleObjectStaysForItsTime(t *testing.T) {

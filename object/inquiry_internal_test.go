@@ -22,7 +22,7 @@ func story(p phase, strays, trial int, plan ...group) inquiry {
 	return inquiry{epoch: 9, cleared: 5, phase: p, strays: strays, trial: trial, plan: plan, charges: map[subject]int{}}
 }
 
-// Proves A8: what each crash says about the suspects.
+// Proves A8: the inquiry after each kind of crash.
 func TestJudge(t *testing.T) {
 	a, b, c, x := someSubjects("a", 3), someSubjects("b", 2), someSubjects("c", 4), someSubjects("x", 1)
 	crash := storage.Previous{Epoch: 9, Crashes: 4}
@@ -47,7 +47,10 @@ func TestJudge(t *testing.T) {
 		{"a group is divided further, those behind it are the rest", story(trying, 0, 1, group{1, x}, group{1, a}, group{1, b}, group{1, c}), crash,
 			inquiry{cleared: 8, need: 2, plan: []group{{restSet, append(someSubjects("b", 2), c...)}, {2, a}}}},
 		{"the rest is guilty, and waits behind a narrower set", story(trying, 0, 0, group{restSet, c}, group{1, x}), crash,
-			inquiry{cleared: 8, need: 2, plan: []group{{1, x}, {2, c}}}},
+			inquiry{cleared: 8, need: 2, plan: []group{{1, x}, {onceRest + 2, c}}}},
+		{"what was the rest is divided further, and no part of it is the rest again",
+			story(trying, 0, 0, group{onceRest + 1, a}, group{onceRest + 1, b}, group{2, c}), crash,
+			inquiry{cleared: 8, need: 2, plan: []group{{onceRest + 1, b}, {onceRest + 2, a}, {3, c}}}},
 		{"one that runs alone is charged, other sets wait", charged, crash,
 			inquiry{cleared: 8, need: 2, plan: []group{{1, x}, {2, b}}, charges: map[subject]int{x[0]: 3}}},
 	}
@@ -60,8 +63,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Proves A8: two crashes after what is cleared make a suspect, one only if it is
-// asked for.
+// Proves A8: two crashes since the suspects were last cleared make a suspect. One is
+// enough if the inquiry needs only one.
 func TestSuspected(t *testing.T) {
 	for _, tt := range []struct {
 		need, cuts int
@@ -75,8 +78,8 @@ func TestSuspected(t *testing.T) {
 	}
 }
 
-// The rows of an inquiry are read as they were written; one that is cut short is
-// damage, and so is one of another version.
+// The rows of an inquiry are read as they were written. A row that is cut short, or has
+// another version, is damage.
 func TestInquiryRows(t *testing.T) {
 	q := story(trying, 3, 1, group{restSet, someSubjects("a", 2)}, group{1, someSubjects("b", 1)})
 	q.charges[someSubjects("b", 1)[0]] = 3
@@ -103,7 +106,7 @@ func TestInquiryRows(t *testing.T) {
 		}
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 1000 { // whatever the bytes, it ends
+	for range 1000 { // it ends for any bytes
 		b := append([]byte(nil), plan...)
 		b[r.IntN(len(b))] = byte(r.Uint32())
 		_ = new(inquiry).decodePlan(b)

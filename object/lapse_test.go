@@ -21,7 +21,7 @@ func markFor(key string, ttl time.Duration) action {
 func (f *fixture) exists(name string) bool {
 	f.t.Helper()
 	in, err := f.host.Inspect(context.Background(), f.id(name))
-	all, err2 := f.host.Objects(context.Background(), "thing", "", 10)
+	all, err2 := f.host.Objects(context.Background(), "thing", object.ObjectsOptions{Limit: 10})
 	if err := errors.Join(err, err2); err != nil || in.Exists != (len(all) == 1) {
 		f.t.Errorf("inspected: %v, listed: %v, %v", in.Exists, all, err)
 	}
@@ -41,7 +41,7 @@ func TestObjectGoesWhenItsLastMarkExpires(t *testing.T) {
 	alarm := func(th *thing, ctx context.Context) (any, error) {
 		return nil, th.st.SetAlarm(ctx, th.st.Now().Add(100*time.Hour))
 	}
-	open := func(th *thing, ctx context.Context) (any, error) { return nil, th.st.OpenExecution(ctx, nil) }
+	open := func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Driver().OpenExecution(ctx, nil) }
 	for what, c := range map[string]struct {
 		more []action
 		want bool
@@ -172,7 +172,7 @@ func TestCrashObjectGoesWhenItsLastMarkExpires(t *testing.T) {
 		s.Eventually(20*time.Minute, "O1: only the object with a key is left", func() bool {
 			var names []string
 			err := s.WithHost(func(ctx context.Context, h *object.Host) error {
-				all, err := h.Objects(ctx, "marked", "", 10)
+				all, err := h.Objects(ctx, "marked", object.ObjectsOptions{Limit: 10})
 				for _, o := range all {
 					names = append(names, o.ID.Name)
 				}

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
-// stillClock stands at one moment, so that what is stored is the same each time.
+// stillClock stands at one moment, so that the stored bytes are the same each time.
 type stillClock struct{ seam.Clock }
 
 func (stillClock) Now() time.Time { return time.Unix(0, 1000).UTC() }
@@ -37,7 +37,7 @@ func TestLayout(t *testing.T) {
 			st.Storage().Put(ctx, "total", 499),
 			st.Mark(ctx, "seen", []byte("yes"), time.Second),
 			st.Emit(ctx, "added", 499),
-			st.OpenExecution(ctx, []byte("data")),
+			st.Driver().OpenExecution(ctx, []byte("data")),
 			st.SetAlarm(ctx, time.Unix(3600, 0)),
 		)
 	}, object.Idempotent("key", time.Second))
@@ -70,7 +70,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// rows are the lines of a dump whose key begins with prefix.
+// rows are the lines of a dump that have a key with the prefix.
 func rows(dump, prefix string) string {
 	var b strings.Builder
 	for line := range strings.Lines(dump) {

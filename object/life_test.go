@@ -9,17 +9,14 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// An object that has nothing but marks is gone when the turn that removes the last
-// one commits.
+// An object is gone when the turn commits that removes the last of its rows: a key or
+// the open-execution mark.
 //
 // Case ST15. Proves O1.
-func TestObjectGoesWithItsLastMark(t *testing.T) {
-	mark := func(key string) action {
-		return func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Mark(ctx, key, nil, time.Hour) }
-	}
-	unmark := func(key string) action {
-		return func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Unmark(ctx, key) }
-	}
+func TestObjectGoesWithItsLastRow(t *testing.T) {
+	remove := func(th *thing, ctx context.Context) (any, error) { return th.st.Storage().Delete(ctx, "k") }
+	open := func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Driver().OpenExecution(ctx, nil) }
+	end := func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Driver().CloseExecution(ctx) }
 	for what, evicted := range map[string]bool{"in memory": false, "read again": true} {
 		t.Run(what, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -27,7 +24,7 @@ func TestObjectGoesWithItsLastMark(t *testing.T) {
 				defer f.close()
 				exists := func() bool {
 					in, err := f.host.Inspect(context.Background(), f.id("a"))
-					all, err2 := f.host.Objects(context.Background(), "thing", "", 10)
+					all, err2 := f.host.Objects(context.Background(), "thing", object.ObjectsOptions{Limit: 10})
 					if err := errors.Join(err, err2); err != nil || in.Exists != (len(all) == 1) {
 						t.Errorf("inspected: %v, listed: %v, %v", in.Exists, all, err)
 					}
@@ -43,19 +40,21 @@ func TestObjectGoesWithItsLastMark(t *testing.T) {
 						t.Errorf("the object exists: %v, want %v", got, want)
 					}
 				}
-				step(mark("1"), true)
-				step(mark("2"), true)
-				step(unmark("1"), true)
-				step(unmark("2"), false)
+				step(put("k", "1"), true)
+				step(open, true)
+				step(remove, true)
+				step(end, false)
+				step(put("k", "2"), true)
+				step(remove, false)
 				f.check(t)
 			})
 		})
 	}
 }
 
-// The reason of an activation comes from the epoch in the header, which the first
-// commit of an object in each opening writes: after it the object was evicted, and
-// before it, it was restarted.
+// The header of an object has the epoch of the opening of its last commit. The reason of
+// an activation follows from it: the object was evicted if it has committed in this
+// opening, and else it was restarted.
 //
 // Case ST16. Proves O5.
 func TestReasonFollowsTheHeadersEpoch(t *testing.T) {

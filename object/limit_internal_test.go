@@ -19,7 +19,16 @@ func TestLimitedContext(t *testing.T) {
 		}{
 			{"returned", func(l *limited, _ context.CancelCauseFunc) { l.end() }, context.Canceled},
 			{"limit", func(l *limited, _ context.CancelCauseFunc) { l.expire() }, ErrTimeout},
-			{"limit, then returned", func(l *limited, _ context.CancelCauseFunc) { l.expire(); l.end() }, ErrTimeout},
+			{"limit, then returned", func(l *limited, _ context.CancelCauseFunc) {
+				if !l.expire() || !l.end() || !l.end() {
+					t.Error("a block that has reached its limit returns in time")
+				}
+			}, ErrTimeout},
+			{"returned, then limit", func(l *limited, _ context.CancelCauseFunc) {
+				if l.end() || l.expire() || l.end() {
+					t.Error("a block that has returned reaches its limit")
+				}
+			}, context.Canceled},
 			{"parent", func(_ *limited, cancel context.CancelCauseFunc) { cancel(ErrShutdown) }, ErrShutdown},
 		} {
 			parent, cancel := context.WithCancelCause(context.Background())

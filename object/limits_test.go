@@ -15,7 +15,7 @@ import (
 
 const limitBytes = 4096
 
-// limited is a fixture whose turns may write limitBytes.
+// limited is a fixture with a limit of limitBytes for each turn.
 func limited(t testing.TB) *fixture {
 	f := newFixture(t)
 	f.options.MaxBatchBytes = limitBytes
@@ -37,9 +37,9 @@ func fill(write func(i int) error) error {
 	}
 }
 
-// A turn that writes until it is refused commits what was accepted, for each way to
-// write, each size, an object with the longest name, and all that the runtime adds at
-// the commit: the header, an alarm in place of another, the answer of a keyed call.
+// A turn that writes until it is refused commits all accepted writes, for each way to
+// write, each size, an object with the longest name, and all that the runtime adds at the
+// commit: the header, an alarm in place of another, the answer of a keyed call.
 //
 // Case ST2. Proves S7.
 func TestWhatIsAcceptedCommits(t *testing.T) {
@@ -77,7 +77,7 @@ func TestWhatIsAcceptedCommits(t *testing.T) {
 				case "remove":
 					return s.Remove(ctx, keyOf(i))
 				case "open":
-					return th.st.OpenExecution(ctx, value)
+					return th.st.Driver().OpenExecution(ctx, value)
 				}
 				return s.PutBytes(ctx, keyOf(i), value)
 			})
@@ -91,12 +91,12 @@ func TestWhatIsAcceptedCommits(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// The bound is near on both sides: a write that is refused would have made the turn
-// larger than the limit by itself or with the least that a record takes.
+// The bound is near on both sides. A refused write would have made the turn larger than
+// the limit, by its own bytes or together with the least bytes that a record takes.
 //
 // Case ST2. Proves S7.
 func TestBatchBoundIsNear(t *testing.T) {
-	const mostBytes = 24 // that a record is taken to have beside key and value
+	const mostBytes = 24 // assumed for a record, beside its key and value
 	f := limited(t)
 	defer f.close()
 	try := func(size int) error {
@@ -104,7 +104,7 @@ func TestBatchBoundIsNear(t *testing.T) {
 			if err := th.st.Storage().PutBytes(ctx, "first", nil); err != nil {
 				return nil, err
 			}
-			written, err := th.st.WrittenBytes(ctx)
+			written, err := th.st.Driver().WrittenBytes(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -120,9 +120,36 @@ func TestBatchBoundIsNear(t *testing.T) {
 	}
 }
 
-// Keys that are many bytes are removed as a range, so DeletePrefix, DeleteAll and
-// Purge work in a small turn. What does not fit beside a full turn is refused as it
-// is asked for.
+// A removal of many keys as a range has no record for each of them.
+func TestRecordsOfARemoval(t *testing.T) {
+	for what, remove := range map[string]action{
+		"DeleteAll": func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Storage().DeleteAll(ctx) },
+		"Purge":     func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Driver().Purge(ctx) },
+	} {
+		f := newFixture(t)
+		r := &recorder{Engine: f.mem}
+		f.options.Storage.Engine, f.options.MaxBatchBytes = r, limitBytes
+		f.open()
+		for part := range 10 {
+			f.must("a", func(th *thing, ctx context.Context) (any, error) {
+				for i := range 10 {
+					if err := th.st.Storage().PutBytes(ctx, fmt.Sprintf("%s%d-%d", strings.Repeat("k", 200), part, i), nil); err != nil {
+						return nil, err
+					}
+				}
+				return nil, nil
+			})
+		}
+		if f.must("a", remove); len(r.last) > 20 {
+			t.Errorf("S7: %s of 100 keys has %d records", what, len(r.last))
+		}
+		f.end()
+	}
+}
+
+// Keys that are many bytes are removed as a range, so DeletePrefix, DeleteAll and Purge
+// work in a small turn. A removal that does not fit beside a full turn is refused at
+// once.
 //
 // Case ST2. Proves S7, S5.
 func TestRemovalOfManyBytesFits(t *testing.T) {
@@ -131,7 +158,7 @@ func TestRemovalOfManyBytesFits(t *testing.T) {
 			return nil, th.st.Storage().DeletePrefix(ctx, strings.Repeat("k", 200))
 		},
 		"DeleteAll": func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Storage().DeleteAll(ctx) },
-		"Purge":     func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Purge(ctx) },
+		"Purge":     func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Driver().Purge(ctx) },
 	}
 	for what, remove := range removals {
 		f := limited(t)

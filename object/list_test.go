@@ -30,8 +30,8 @@ func listed(t *testing.T) *fixture {
 	return f
 }
 
-// A list that outlives its turn says so, before its first element, between two and
-// after its last; it never ends as though it were whole.
+// A list that outlives its turn ends with an error, before its first element, between
+// two, or after its last. It never ends as if it were whole.
 //
 // Case ST8. Proves S4.
 func TestListOutlivesItsTurn(t *testing.T) {
@@ -64,12 +64,18 @@ func TestListOutlivesItsTurn(t *testing.T) {
 	}
 }
 
-// A list of a turn whose object is deleted meanwhile ends with ErrReset.
+// A list ends with ErrReset when its object is deleted meanwhile.
 //
 // Case ST8. Proves S4.
 func TestListOfAResetTurn(t *testing.T) {
 	f := listed(t)
 	defer f.close()
+	deleted := make(chan error, 1)
+	defer func() { // before the host closes
+		if err := <-deleted; err != nil {
+			t.Error(err)
+		}
+	}()
 	_, err := f.call("a", func(th *thing, ctx context.Context) (any, error) {
 		for item, err := range th.st.Storage().List(ctx, object.ListOptions{}) {
 			switch {
@@ -78,14 +84,8 @@ func TestListOfAResetTurn(t *testing.T) {
 			case item.Key != "1":
 				return nil, errors.New("it went on with " + item.Key)
 			}
-			deleted := make(chan error)
 			go func() { deleted <- f.host.Delete(context.WithoutCancel(context.Background()), f.id("a")) }()
 			<-ctx.Done()
-			t.Cleanup(func() {
-				if err := <-deleted; err != nil {
-					t.Error(err)
-				}
-			})
 		}
 		return nil, nil
 	})
@@ -94,8 +94,8 @@ func TestListOfAResetTurn(t *testing.T) {
 	}
 }
 
-// A list can be ranged over again and inside itself; each range is whole, and sees
-// what the turn has written before it.
+// A list can be ranged over again and inside itself. Each range is whole, and sees the
+// writes that its turn made before it.
 //
 // Case ST9. Proves S4.
 func TestListStartsAgain(t *testing.T) {
@@ -154,9 +154,11 @@ func TestNegativeLimits(t *testing.T) {
 		return err
 	}
 	for what, try := range map[string]func(limit int) error{
-		"List":    list,
-		"Objects": func(limit int) error { return second(f.host.Objects(ctx, "thing", "", limit)) },
-		"Events":  func(limit int) error { return second(f.host.Events(ctx, f.id("a"), 0, limit)) },
+		"List": list,
+		"Objects": func(limit int) error {
+			return second(f.host.Objects(ctx, "thing", object.ObjectsOptions{Limit: limit}))
+		},
+		"Events": func(limit int) error { return second(f.host.Events(ctx, f.id("a"), 0, limit)) },
 	} {
 		if err := try(-1); err == nil || !strings.Contains(err.Error(), "must not be negative") {
 			t.Errorf("%s(-1): %v", what, err)

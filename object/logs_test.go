@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
-	"github.com/holdfast-dev/holdfast/internal/loglines"
+	"github.com/holdfast-dev/holdfast/internal/testing/loglines"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
@@ -21,7 +21,7 @@ import (
 func TestAlarmFailuresAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r loglines.Recorder
-		f := newFixture(t, object.ClassOptions{AlarmRetry: alarm.Retry{Base: time.Second, MaxRetries: 1, Jitter: -1}})
+		f := newFixture(t, object.ClassOptions{AlarmRetry: alarm.Retry{MaxAttempts: 2, Backoff: alarm.Constant(time.Second)}})
 		f.options.Logger = r.Logger()
 		f.open()
 		defer f.close()
@@ -44,7 +44,7 @@ func TestAlarmFailuresAreLogged(t *testing.T) {
 		if lines := r.From(slog.LevelError); len(lines) == 1 && !strings.Contains(lines[0].Attrs["stack"], "logs_test.go") {
 			t.Errorf("the line has no stack: %v", lines[0].Attrs)
 		}
-		dead, err := f.host.DeadLetters(context.Background())
+		dead, err := lettersOf(f.host.DeadLetters(context.Background(), object.DeadLettersOptions{Limit: object.MaxPage}))
 		if err != nil || len(dead) != 1 {
 			t.Fatalf("dead letters %v, %v", dead, err)
 		}
@@ -54,8 +54,8 @@ func TestAlarmFailuresAreLogged(t *testing.T) {
 	})
 }
 
-// A handler that sets an alarm and fails has one line too, with the time that it
-// has set.
+// A handler that sets an alarm and fails has one line too, with the time of the new
+// alarm.
 func TestFailureWithAnotherAlarmIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r loglines.Recorder
@@ -80,8 +80,8 @@ func TestFailureWithAnotherAlarmIsLogged(t *testing.T) {
 	})
 }
 
-// Proves O6, J13: a call whose handler panics has one line with the stack, and its caller an error
-// of one line; an object that passes the error on adds no line.
+// Proves O6, J13: a panic of a handler is one line of the log, with the stack, and an
+// error of one line for the caller. An object that passes the error on adds no line.
 func TestPanicOfACallIsLoggedOnce(t *testing.T) {
 	var r loglines.Recorder
 	f := newFixture(t)
@@ -110,7 +110,7 @@ func TestLogCommitted(t *testing.T) {
 	defer f.close()
 	for _, end := range []error{errors.New("no"), nil} {
 		_, err := f.call("a", func(th *thing, ctx context.Context) (any, error) {
-			return nil, errors.Join(th.st.LogCommitted(ctx, slog.LevelWarn, "told", "end", end), end)
+			return nil, errors.Join(th.st.Driver().LogCommitted(ctx, slog.LevelWarn, "told", "end", end), end)
 		})
 		if (err == nil) != (end == nil) {
 			t.Error(err)
@@ -121,7 +121,7 @@ func TestLogCommitted(t *testing.T) {
 	}
 }
 
-// What Permanent and RetryAfter say of an error is found again in what wraps it.
+// Permanent and RetryAfter are seen through errors that wrap theirs.
 func TestAdvice(t *testing.T) {
 	boom := errors.New("boom")
 	if object.Permanent(nil) != nil || object.RetryAfter(time.Second, nil) != nil {

@@ -3,13 +3,17 @@ package object
 import (
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts the events of a host. The table in docs/OPERATIONS.md gives the
-// meaning of each metric.
+// metrics counts the events of a host, and is its prometheus.Collector. The table in
+// docs/OPERATIONS.md gives the meaning of each metric. Histograms and counters are updated
+// by turns and routines as they run; gauges are read from the host in Collect, so they cost a
+// turn nothing.
 type metrics struct {
 	host *Host
 
@@ -18,12 +22,15 @@ type metrics struct {
 	taskWait, taskRun      *prometheus.HistogramVec
 }
 
-// classCounts counts what happens to the objects of one class.
+// classCounts counts the turns, evictions, refusals and failures of one class. Each field
+// is an atomic counter, because turns of many objects count at the same time.
 type classCounts struct {
 	done, failed, panicked, evicted, overloaded, stuck, retries, dead atomic.Uint64
+
+	delivered, resent, buried atomic.Uint64 // messages
 }
 
-// turn counts a turn by its outcome.
+// turn counts a turn by its outcome: done, failed or panicked.
 func (c *classCounts) turn(err error) {
 	switch {
 	case err == nil:
@@ -38,25 +45,34 @@ func (c *classCounts) turn(err error) {
 var (
 	descTurns      = describe("turns_total", "Turns by class and outcome (done, failed, panicked).", "class", "outcome")
 	descLive       = describe("objects_live", "Objects in memory.", "class")
-	descEvicted    = describe("evictions_total", "Objects that left memory because they were idle.", "class")
-	descOverloaded = describe("calls_overloaded_total", "Calls refused with ErrOverloaded, because the object's mailbox was full or too old.", "class")
+	descEvicted    = describe("evictions_total", "Idle objects that left memory.", "class")
+	descOverloaded = describe("calls_overloaded_total", "Calls refused with ErrOverloaded, because the object's mailbox was full or its oldest call had waited too long.", "class")
 	descStuck      = describe("turns_stuck_total", "Turns that held their object longer than the class's HoldLimit.", "class")
 	descRetries    = describe("alarm_retries_total", "Failed alarm attempts that are followed by another.", "class")
-	descDead       = describe("dead_letters_total", "Alarms that became dead letters.", "class")
+	descDead       = describe("dead_letters_total", "Dead letters that were stored, of alarms, messages and jobs.", "class")
 	descWaiting    = describe("calls_waiting", "Calls in mailboxes.", "class")
 	descWaitingAge = describe("calls_waiting_age_seconds", "How long the oldest call in a mailbox has waited.", "class")
-	descPermitted  = describe("works_permitted", "Runs and flushes that execute, of a definition with Concurrency or StartRate.", "class")
-	descPermitWait = describe("works_waiting", "Runs and flushes that are due and wait for Concurrency or StartRate.", "class")
+	descPermitted  = describe("works_permitted", "Runs and flushes that execute now, of a definition with Concurrency or StartRate.", "class")
+	descPermitWait = describe("works_waiting", "Runs and flushes that are due and wait, because Concurrency or StartRate allows no more.", "class")
 	descUnsynced   = describe("commits_not_durable", "Commits that are applied and not yet known to be durable.")
-	descBusy       = describe("busy", "Calls, works and hooks under way.")
+	descMessages   = describe("messages_total", "Messages by the class of the receiver and by outcome: delivered, retried (an attempt failed) or dead.", "class", "outcome")
+	descMessUnder  = describe("messages_under_way", "Messages that are in mailboxes or being handled, but for those that are tried again.")
+	descMessWait   = describe("messages_waiting", "Messages on disk whose receivers have more than they handle at once, or are paused.")
+	descMessStored = describe("messages_stored", "Messages in the store. Missing until all are counted after an Open.")
+	descMessPaused = describe("message_receivers_paused", "Objects whose messages wait, because one could not be handled for a reason that is not its handler's.")
+	descBusy       = describe("busy", "Calls, routines and hooks under way.")
 	descAlarmsHeld = describe("alarms_held", "Alarms in the scheduler's memory.")
+	descLabelled   = describe("objects_labelled", "Stored objects by class and label; a job's label is its status. Missing until all are counted after an Open.", "class", "label")
 	descAlarmsOut  = describe("alarms_in_flight", "Alarms under way: the handler runs, or its commit is not yet durable.")
 )
 
+// describe returns the description of a metric of package holdfast with the given labels.
 func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("holdfast_"+name, help, labels, nil)
 }
 
+// newMetrics returns the metrics of a host, all at zero. Short times, such as a commit,
+// have buckets from 10 µs to 10 s; the times of tasks have buckets from 1 ms to 4.6 hours.
 func newMetrics(h *Host) *metrics {
 	seconds := func(name, help string) prometheus.Histogram {
 		return prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -83,20 +99,24 @@ func newMetrics(h *Host) *metrics {
 	}
 }
 
-// CountExecution counts the end of an execution by its class and its outcome, in
-// the host's metrics, where blanks of the outcome are underscores. Job types call it.
-func (s *State) CountExecution(outcome string) {
+// CountExecution counts the end of an execution in the host's metrics, by its class and
+// its outcome. A blank in the outcome becomes an underscore. Job types call it, from any
+// goroutine.
+func (d *Driver) CountExecution(outcome string) {
 	outcome = strings.ReplaceAll(outcome, " ", "_") // no allocation without a blank
-	s.act.hosted.host.metrics.executions.WithLabelValues(s.act.id.Class, outcome).Inc()
+	d.state.act.host.metrics.executions.WithLabelValues(d.state.act.object.ID.Class, outcome).Inc()
 }
 
 // Collector returns the host's metrics for a Prometheus registry.
 func (h *Host) Collector() prometheus.Collector { return h.metrics }
 
-// Describe sends nothing: which metrics there are depends on the classes.
+// Describe sends nothing, because the set of metrics depends on the classes. Prometheus
+// then checks the metrics of each Collect.
 func (m *metrics) Describe(chan<- *prometheus.Desc) {}
 
-// Collect sends the present values.
+// Collect sends the present values. A registry calls it on a goroutine of its own, and may
+// do so at the same time for two scrapes. It takes the mutex of each object in memory for
+// an instant.
 func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	h := m.host
 	for _, c := range []prometheus.Collector{m.commit, m.gate, m.lag, m.recoveries, m.executions, m.taskWait, m.taskRun} {
@@ -110,12 +130,21 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		m.collectTasks(out, h.hosted[name])
 	}
 	gauge(descUnsynced, float64(h.store.Pending()))
-	gauge(descBusy, float64(h.life.running()))
+	gauge(descBusy, float64(h.lifecycle.running()))
+	under, messages, paused := h.mail.boxes.Sum()
+	gauge(descMessUnder, float64(under))
+	gauge(descMessWait, float64(messages))
+	gauge(descMessPaused, float64(paused))
+	if h.mail.known.Load() {
+		gauge(descMessStored, float64(h.mail.stored.Load()))
+	}
 	stats := h.alarms.Stats()
 	gauge(descAlarmsHeld, float64(stats.Held))
 	gauge(descAlarmsOut, float64(stats.InFlight))
 }
 
+// collectClass sends the counters and gauges of one class. The two of permits are sent
+// only for a class with a WorkLimit.
 func (m *metrics) collectClass(out chan<- prometheus.Metric, c *hosted) {
 	count := func(d *prometheus.Desc, v *atomic.Uint64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v.Load()), labels...)
@@ -128,11 +157,19 @@ func (m *metrics) collectClass(out chan<- prometheus.Metric, c *hosted) {
 	count(descStuck, &c.counts.stuck, c.name)
 	count(descRetries, &c.counts.retries, c.name)
 	count(descDead, &c.counts.dead, c.name)
+	count(descMessages, &c.counts.delivered, c.name, "delivered")
+	count(descMessages, &c.counts.resent, c.name, "retried")
+	count(descMessages, &c.counts.buried, c.name, "dead")
 
 	waiting, age := c.waiting()
 	out <- prometheus.MustNewConstMetric(descLive, prometheus.GaugeValue, float64(c.live.Size()), c.name)
 	out <- prometheus.MustNewConstMetric(descWaiting, prometheus.GaugeValue, float64(waiting), c.name)
 	out <- prometheus.MustNewConstMetric(descWaitingAge, prometheus.GaugeValue, age, c.name)
+	if counts, complete := m.host.Labels(c.name); complete {
+		for label, n := range counts {
+			out <- prometheus.MustNewConstMetric(descLabelled, prometheus.GaugeValue, float64(n), c.name, label)
+		}
+	}
 	if c.permits != nil {
 		taken, waiting := c.permits.count()
 		out <- prometheus.MustNewConstMetric(descPermitted, prometheus.GaugeValue, float64(taken), c.name)
@@ -140,18 +177,164 @@ func (m *metrics) collectClass(out chan<- prometheus.Metric, c *hosted) {
 	}
 }
 
-// waiting counts the calls in the mailboxes of a class, and tells how long the
-// oldest has waited, in seconds.
+// waiting counts the calls in the mailboxes of a class, and returns how long the oldest
+// has waited, in seconds. It takes a.mu of one activation at a time.
 func (c *hosted) waiting() (calls int, age float64) {
 	now := c.host.seams.Clock.Now()
 	c.live.Range(func(_ string, a *activation) bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		calls += a.queued
+		calls += int(a.queued)
 		if a.head != nil && !a.head.queuedAt.IsZero() {
 			age = max(age, now.Sub(a.head.queuedAt).Seconds())
 		}
 		return true
 	})
 	return calls, age
+}
+
+var (
+	descTasksPending = describe("tasks_pending", "Tasks that have not begun, or wait for another attempt.", "class")
+	descTasksRunning = describe("tasks_running", "Tasks that run.", "class")
+	descTasksDead    = describe("tasks_dead", "Tasks that are dead letters.", "class")
+	descTasksAge     = describe("tasks_ready_age_seconds", "How long the next task of any queue has been ready.", "class")
+)
+
+// Backlog holds the tasks of one object as the host's metrics show them. Call Set only in
+// turns of the object. The other methods may be called from any goroutine, and all of them
+// while the metrics are collected, because the counts are atomic.
+type Backlog struct {
+	class     *hosted
+	name      string    // of the object
+	shown     bool      // it is among those of the class; only turns use this field
+	canceller canceller // calls leave when the instance goes
+
+	pending, running, dead atomic.Uint64
+	since                  atomic.Int64 // Tasks.ReadySince in nanoseconds, 0: none
+
+	waits, runs prometheus.Observer
+}
+
+// Tasks counts the tasks of an object at the end of a turn, as Backlog.Set takes them.
+type Tasks struct {
+	Pending, Running, Dead uint64
+	// ReadySince is when the first task of any queue became ready, or the time at
+	// which one will, in nanoseconds since 1970; 0: there is no such task.
+	ReadySince int64
+}
+
+// Backlog returns the place in the host's metrics for the tasks of this object. The metrics
+// show them from the first Set on. A job type calls it once, in its constructor. The values
+// stay in the metrics when the object is evicted, because an evicted object still has its
+// tasks, and its next instance sets them again. They go when the instance is reset or the
+// object is deleted.
+func (d *Driver) Backlog() *Backlog {
+	c := d.state.act.hosted
+	m := c.host.metrics
+	b := &Backlog{
+		class: c, name: d.state.act.object.ID.Name,
+		waits: m.taskWait.WithLabelValues(c.name), runs: m.taskRun.WithLabelValues(c.name),
+	}
+	d.state.onEnd(&b.canceller, b.leave)
+	return b
+}
+
+// Set puts t into the metrics. It reads no clock, and allocates nothing after the first
+// time. Call it in a turn.
+func (b *Backlog) Set(t Tasks) {
+	b.pending.Store(t.Pending)
+	b.running.Store(t.Running)
+	b.dead.Store(t.Dead)
+	b.since.Store(t.ReadySince)
+	if !b.shown {
+		b.shown = true
+		b.class.backlogs.put(b)
+	}
+}
+
+// Waited counts a task that begins. d is how long it was ready before; a negative d, from
+// a clock that was put back, counts as 0.
+func (b *Backlog) Waited(d time.Duration) { b.waits.Observe(max(0, d).Seconds()) }
+
+// Ran counts an attempt at a task that ends. d is how long it took; a negative d counts
+// as 0.
+func (b *Backlog) Ran(d time.Duration) { b.runs.Observe(max(0, d).Seconds()) }
+
+// leave takes b out of the metrics when its instance goes, unless that was an eviction.
+func (b *Backlog) leave(cause error) {
+	if !errors.Is(cause, errEvicted) {
+		b.class.backlogs.remove(b)
+	}
+}
+
+// backlogs holds the Backlogs of a class by the names of its objects. The mutex guards the
+// map: turns and ends of instances change it, and Collect reads it.
+type backlogs struct {
+	mu  sync.Mutex
+	all map[string]*Backlog
+}
+
+// put adds b, in place of the Backlog of an earlier instance.
+func (bs *backlogs) put(b *Backlog) {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	if bs.all == nil {
+		bs.all = make(map[string]*Backlog)
+	}
+	bs.all[b.name] = b
+}
+
+// remove takes b out, unless a later instance has put its own in place.
+func (bs *backlogs) remove(b *Backlog) {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	if bs.all[b.name] == b {
+		delete(bs.all, b.name)
+	}
+}
+
+// forget takes out the Backlog that an evicted object has left. Host.Delete calls it.
+func (bs *backlogs) forget(name string) {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	delete(bs.all, name)
+}
+
+// sum adds up the tasks of the class; ReadySince is the earliest one. any reports whether
+// any object has set its tasks.
+func (bs *backlogs) sum() (t Tasks, any bool) {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	for _, b := range bs.all {
+		t.Pending += b.pending.Load()
+		t.Running += b.running.Load()
+		t.Dead += b.dead.Load()
+		if since := b.since.Load(); since != 0 && (t.ReadySince == 0 || since < t.ReadySince) {
+			t.ReadySince = since
+		}
+	}
+	return t, len(bs.all) > 0
+}
+
+// collectTasks sends the sums of a class, if any of its objects has set its tasks.
+func (m *metrics) collectTasks(out chan<- prometheus.Metric, c *hosted) {
+	t, any := c.backlogs.sum()
+	if !any {
+		return
+	}
+	gauge := func(d *prometheus.Desc, v float64) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, c.name)
+	}
+	gauge(descTasksPending, float64(t.Pending))
+	gauge(descTasksRunning, float64(t.Running))
+	gauge(descTasksDead, float64(t.Dead))
+	gauge(descTasksAge, t.readyAge(c.host.seams.Clock.Now()).Seconds())
+}
+
+// readyAge is how long the first ready task has waited at now; 0 if none is ready.
+func (t *Tasks) readyAge(now time.Time) time.Duration {
+	if t.ReadySince == 0 {
+		return 0
+	}
+	return max(0, now.Sub(time.Unix(0, t.ReadySince)))
 }

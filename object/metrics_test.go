@@ -24,7 +24,7 @@ var metricRow = regexp.MustCompile("(?m)^\\| `(holdfast_\\w+)` \\|([^|]*)\\|")
 // metric of the table is gathered.
 func TestMetrics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		f := newFixture(t, object.ClassOptions{IdleAfter: time.Minute, Works: object.WorkLimit{AtOnce: 1}}).open()
+		f := newFixture(t, object.ClassOptions{IdleAfter: time.Minute, WorkLimit: object.WorkLimit{AtOnce: 1}}).open()
 		defer f.close()
 		busyHost(t, f)
 
@@ -66,12 +66,12 @@ func TestMetrics(t *testing.T) {
 			}
 		}
 		wantValues(t, f, map[string]float64{
-			`holdfast_turns_total done`:         4, // two calls that set alarms, two that only succeed
+			`holdfast_turns_total done`:         5, // two calls that set alarms, one that sets a label, two that only succeed
 			`holdfast_turns_total failed`:       4, // a call, an alarm that was tried once, one that was tried twice
 			`holdfast_turns_total panicked`:     1,
 			`holdfast_alarm_retries_total`:      1,
 			`holdfast_dead_letters_total`:       2,
-			`holdfast_evictions_total`:          5,
+			`holdfast_evictions_total`:          6,
 			`holdfast_objects_live`:             0,
 			`holdfast_calls_waiting`:            0,
 			`holdfast_busy`:                     0,
@@ -100,16 +100,17 @@ func busyHost(t *testing.T, f *fixture) {
 	f.must("retried", setAlarm(time.Second))
 	f.must("dead", setAlarm(time.Second))
 	f.must("recovered", func(th *thing, ctx context.Context) (any, error) {
-		return nil, th.st.Recovered(ctx, object.Recovery{Cause: "test"})
+		return nil, th.st.Driver().Recovered(ctx, object.Recovery{Cause: "test"})
 	})
 	f.must("executed", func(th *thing, _ context.Context) (any, error) {
-		th.st.CountExecution("success")
-		b := th.st.Backlog()
+		th.st.Driver().CountExecution("success")
+		b := th.st.Driver().Backlog()
 		b.Set(object.Tasks{Pending: 3, Running: 2, Dead: 1, ReadySince: th.st.Now().UnixNano()})
 		b.Waited(time.Second)
 		b.Ran(time.Second)
 		return nil, nil
 	})
+	f.must("labelled", both(put("k", "v"), setLabel("failed")))
 	f.call("failed", func(*thing, context.Context) (any, error) { return nil, errors.New("no") })
 	f.call("failed", func(*thing, context.Context) (any, error) { panic("no") })
 	time.Sleep(time.Hour)
@@ -145,7 +146,7 @@ func wantValues(t *testing.T, f *fixture, want map[string]float64) {
 	}
 }
 
-// An alarm whose handler was cut off with its process counts as recovered.
+// An alarm counts as recovered if its handler was cut off by the end of the process.
 func TestMetricOfAnAlarmCutOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -160,7 +161,7 @@ func TestMetricOfAnAlarmCutOff(t *testing.T) {
 		f.mem = survives
 		f.open()
 		defer f.close()
-		wantValues(t, f, map[string]float64{"holdfast_recoveries_total alarm cut off": 1})
+		wantValues(t, f, map[string]float64{"holdfast_recoveries_total alarm_cut_off": 1})
 	})
 }
 

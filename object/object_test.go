@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// thing is an object that does what each call tells it to.
+// thing is an object that runs the function it is called with.
 type thing struct {
 	st  *object.State
 	fix *fixture
@@ -86,7 +86,7 @@ func (f *fixture) handleConstruct(fn func(ctx context.Context, th *thing) error)
 	f.construct = fn
 }
 
-// open opens the host over what the store holds.
+// open opens the host over the rows of the store.
 func (f *fixture) open(more ...object.Definition) *fixture {
 	f.t.Helper()
 	o := f.options
@@ -112,7 +112,8 @@ func (f *fixture) close() {
 	f.check(f.t)
 }
 
-// check looks for rows that contradict each other in what a crash would leave now.
+// check looks for rows that contradict each other in the store that a crash would leave
+// now.
 func (f *fixture) check(t rapid.TB) {
 	t.Helper()
 	s, err := storage.Open(storage.Options{Engine: f.mem.Crash(0), Shards: 2})
@@ -124,7 +125,7 @@ func (f *fixture) check(t rapid.TB) {
 	}
 }
 
-// crash ends the host as a killed process would, and keeps what is durable.
+// crash ends the host as a killed process would, and keeps the durable rows.
 func (f *fixture) crash() {
 	f.t.Helper()
 	survives := f.mem.Crash(0)
@@ -158,16 +159,14 @@ func (f *fixture) id(name string) storage.ID { return f.class.ID(name) }
 // stored is the value of a key as the store holds it, "" if it is absent.
 func (f *fixture) stored(name, key string) string {
 	f.t.Helper()
-	in, err := f.host.Inspect(context.Background(), f.id(name))
+	page, err := f.host.Keys(context.Background(), f.id(name), object.KeysOptions{Start: key, Limit: 1, Values: true})
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	for _, k := range in.Keys {
-		if k.Key == key {
-			return string(k.Value)
-		}
+	if len(page.Keys) == 0 || page.Keys[0].Key != key {
+		return ""
 	}
-	return ""
+	return string(page.Keys[0].Value)
 }
 
 func put(key, value string) action {
@@ -197,8 +196,18 @@ func bubble(t *testing.T, fn func(t *testing.T)) {
 	synctest.Test(t, fn)
 }
 
+// beat orders the test before the handlers that begin later, also those that a timer
+// begins, so that they see its variables.
+func beat() {
+	beats.Lock()
+	defer beats.Unlock()
+}
+
+var beats sync.Mutex
+
 // pass lets time pass, and all that comes due in it happen.
 func pass(d time.Duration) {
+	beat()
 	time.Sleep(d)
 	synctest.Wait()
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/crashes"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -53,8 +53,8 @@ func withoutGap(store *storage.Store) error {
 	return nil
 }
 
-// Proves O6, O7, S9. Case HN5: several callers of one object commit between two
-// syncs. Whatever a crash keeps of these commits, it keeps in their order.
+// Proves O6, O7, S9. Case HN5: several callers of one object commit between two syncs.
+// The commits that survive a crash are the first ones, in their order.
 func TestCrashManyCallersOfOneSync(t *testing.T) {
 	crashes.Try(t, func(s *harness.Sim) {
 		s.Host(journals)
@@ -79,5 +79,5 @@ func TestCrashManyCallersOfOneSync(t *testing.T) {
 			}
 			return nil
 		})
-	}, harness.Seed(1), harness.Budget(400), harness.NoTornBatch, harness.Invariant("S9", withoutGap)) // internal/figures tries more
+	}, harness.Seed(1), harness.Budget(400), harness.NoTornBatch, harness.Invariant("S9", withoutGap)) // internal/prove/reliability tries more
 }

@@ -6,13 +6,14 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// outlives runs do on a goroutine of a handler that returns while do stays,
-// and returns the error of do and that of the call.
+// outlives runs do on a goroutine of a handler, and lets the handler return while do is
+// under way. It returns the errors of do and of the call.
 func (f *fixture) outlives(name string, do func(th *thing, ctx context.Context, inside chan struct{}) error) (did, called error) {
 	inside, done := make(chan struct{}), make(chan error, 1)
 	_, called = f.call(name, func(th *thing, ctx context.Context) (any, error) {
@@ -107,20 +108,21 @@ func TestReleaseThatOutlivesItsTurnGivesTheObjectOn(t *testing.T) {
 	})
 }
 
-// Case OB7: a handler that ends its goroutine ends its turn: what it wrote is dropped,
-// the calls that wait for the object are served, and so is its own caller unless the
-// turn ran on the caller's goroutine. Proves O6.
+// Case OB7: a handler that ends its goroutine ends its turn. Its writes are dropped, and
+// the calls that wait for the object are served. Its own caller gets an answer too,
+// unless the turn ran on the caller's goroutine. Proves O6.
 func TestGoexitServesTheOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
 		defer f.end()
 		exit := func(th *thing, ctx context.Context) (any, error) {
 			_ = th.st.Storage().PutBytes(ctx, "k", []byte("v"))
-			_ = th.st.Seams().Sleep(ctx, time.Second)
+			_ = th.st.Driver().Seams().Sleep(ctx, time.Second)
 			runtime.Goexit()
 			return nil, nil
 		}
 		f.must("a", nothing)
+		synctest.Wait() // for the goroutine of its first turn, which answers before it ends
 		var wg sync.WaitGroup
 		own := make(chan bool, 1)
 		wg.Go(func() { // the object is idle, so the turn runs here

@@ -9,11 +9,12 @@ import (
 
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/engine"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// An object whose class is not registered can be listed, inspected and deleted, and
-// nothing is left of it: no key, no alarm, no mark, no open execution.
+// Objects of a class that is not registered can be listed, inspected and deleted. Nothing
+// is left of a deleted one: no key, no alarm, no mark, no open execution.
 //
 // Case ST7. Proves O15.
 func TestObjectsOfAParkedClass(t *testing.T) {
@@ -21,7 +22,7 @@ func TestObjectsOfAParkedClass(t *testing.T) {
 		f := newFixture(t).open()
 		for _, name := range []string{"gone", "kept"} {
 			f.must(name, func(th *thing, ctx context.Context) (any, error) {
-				err := errors.Join(th.st.Storage().PutBytes(ctx, "k", []byte("v")), th.st.Mark(ctx, "m", nil, time.Hour), th.st.OpenExecution(ctx, nil))
+				err := errors.Join(th.st.Storage().PutBytes(ctx, "k", []byte("v")), th.st.Mark(ctx, "m", nil, time.Hour), th.st.Driver().OpenExecution(ctx, nil))
 				return nil, errors.Join(err, th.st.SetAlarm(ctx, th.st.Now().Add(time.Hour)))
 			})
 		}
@@ -33,7 +34,7 @@ func TestObjectsOfAParkedClass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all, err := h.Objects(ctx, "thing", "", 10); len(all) != 2 || err != nil {
+		if all, err := h.Objects(ctx, "thing", object.ObjectsOptions{Limit: 10}); len(all) != 2 || err != nil {
 			t.Errorf("listed: %v, %v", all, err)
 		}
 		for range 2 { // a second time it is not there, which is no error
@@ -87,7 +88,7 @@ func TestDeadLettersOfAParkedClass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		letters, err := h.DeadLetters(ctx)
+		letters, err := lettersOf(h.DeadLetters(ctx, object.DeadLettersOptions{Limit: object.MaxPage}))
 		if len(letters) != 2 || err != nil {
 			t.Fatalf("dead letters: %v, %v", letters, err)
 		}
@@ -105,7 +106,7 @@ func TestDeadLettersOfAParkedClass(t *testing.T) {
 				t.Errorf("a second discard: %v", err)
 			}
 		}
-		if letters, err = h.DeadLetters(ctx); len(letters) != 1 || letters[0].ID.Name != "kept" || err != nil {
+		if letters, err = lettersOf(h.DeadLetters(ctx, object.DeadLettersOptions{Limit: object.MaxPage})); len(letters) != 1 || letters[0].ID.Name != "kept" || err != nil {
 			t.Errorf("after the discard: %v, %v", letters, err)
 		}
 		if err := h.Shutdown(ctx); err != nil {
@@ -116,7 +117,7 @@ func TestDeadLettersOfAParkedClass(t *testing.T) {
 
 // closing counts how often an engine is closed.
 type closing struct {
-	storage.Engine
+	engine.Engine
 	closed int
 }
 
@@ -125,21 +126,21 @@ func (e *closing) Close() error {
 	return e.Engine.Close()
 }
 
-// unreadable is an engine whose ranges cannot be read.
+// unreadable is an engine that fails to read a range.
 type unreadable struct{ *closing }
 
 var errUnreadable = errors.New("unreadable")
 
-func (unreadable) NewIter(_, _ []byte) (storage.Iterator, error) { return nil, errUnreadable }
+func (unreadable) NewIter(_, _ []byte) (engine.Iterator, error) { return nil, errUnreadable }
 
-// An Open that fails closes the engine it was given, wherever it fails, so that
-// its directory can be opened again; so does Shutdown, once.
+// An Open that fails closes the given engine, at whichever step it fails, so that its
+// directory can be opened again. Shutdown closes it too, once.
 //
 // Case ST5. Proves O2.
 func TestFailedOpenClosesItsEngine(t *testing.T) {
 	good := object.Define("good", func(context.Context, *object.State) (*struct{}, error) { return &struct{}{}, nil })
 	bad := object.Define[struct{}]("bad", nil)
-	opened := func(wrap func(*closing) storage.Engine, o object.Options, defs ...object.Definition) (int, error) {
+	opened := func(wrap func(*closing) engine.Engine, o object.Options, defs ...object.Definition) (int, error) {
 		e := &closing{Engine: memstore.New()}
 		o.Storage.Engine = wrap(e)
 		h, err := object.Open(o, defs...)
@@ -148,13 +149,13 @@ func TestFailedOpenClosesItsEngine(t *testing.T) {
 		}
 		return e.closed, err
 	}
-	plain := func(e *closing) storage.Engine { return e }
+	plain := func(e *closing) engine.Engine { return e }
 	for what, open := range map[string]func() (int, error){
 		"options": func() (int, error) { return opened(plain, object.Options{MaxLive: -1}, good) },
 		"class":   func() (int, error) { return opened(plain, object.Options{}, bad) },
 		"shards":  func() (int, error) { return opened(plain, object.Options{Storage: storage.Options{Shards: -1}}, good) },
 		"reads": func() (int, error) {
-			return opened(func(e *closing) storage.Engine { return unreadable{e} }, object.Options{}, good)
+			return opened(func(e *closing) engine.Engine { return unreadable{e} }, object.Options{}, good)
 		},
 		"shutdown": func() (int, error) { return opened(plain, object.Options{}, good) },
 	} {

@@ -121,8 +121,8 @@ func TestWorkLimitValidate(t *testing.T) {
 	}
 }
 
-// Proves J16: an object awaits a permit from its refusal until it has one, or until
-// nothing waits any more.
+// Proves J16: an object awaits a permit from its refusal until it has a permit, or until
+// the line is empty.
 func TestAwaitedUntilItIsServed(t *testing.T) {
 	p, _ := newHandPermits(WorkLimit{AtOnce: 1})
 	steps := []struct {
@@ -164,8 +164,8 @@ func verdictText(ok bool) string {
 	return "no"
 }
 
-// Proves J16: one that was refused and then finds a permit free, by a call or by its
-// alarm, awaits none.
+// Proves J16: an object that was refused and then finds a permit free, by a call or by
+// its alarm, does not await a permit any more.
 func TestRefusedAndThenFree(t *testing.T) {
 	for name, get := range map[string]func(p *permits) bool{
 		"by a call":    func(p *permits) bool { return p.take("b", false) },
@@ -185,9 +185,9 @@ func TestRefusedAndThenFree(t *testing.T) {
 	}
 }
 
-// Proves J17, A5: one timer rings when the rate lets the first in line go; it is set
-// again for the next, and stopped when another look or the end comes before it. The
-// alarm that goes is the newest of its object.
+// Proves J17, A5: one timer rings at the time when the start rate lets the first in line
+// go. It is set again for the next, and stopped when another look at the line or the end
+// of the host comes first. The alarm that goes is the newest of its object.
 func TestOneTimerForTheLine(t *testing.T) {
 	p, c := newHandPermits(WorkLimit{StartRate: StartRate{Starts: 1, Per: time.Second, Burst: 1}})
 	if !p.take("a", false) {
@@ -237,8 +237,8 @@ func TestOneTimerForTheLine(t *testing.T) {
 	armed("after the end")
 }
 
-// Proves J16, J17: no timer rings for a permit that another work has to give back, and
-// one that a work gives back leaves the rate as it is.
+// Proves J16, J17: no timer is armed while a work holds the permit that an object waits
+// for. A permit that a work gives back does not change the start rate.
 func TestGivenBackKeepsTheRate(t *testing.T) {
 	p, c := newHandPermits(WorkLimit{AtOnce: 1, StartRate: StartRate{Starts: 1, Per: time.Second, Burst: 1}})
 	p.take("a", false)
@@ -259,7 +259,8 @@ func TestGivenBackKeepsTheRate(t *testing.T) {
 }
 
 // Proves J16: the alarm of an object with an open execution is let through without a
-// permit, and so is one of a store that has failed, since its turn tells of that.
+// permit. So is each alarm once the store has failed, because its turn then reports the
+// failure.
 func TestAlarmOfAnExecutionPasses(t *testing.T) {
 	s, err := storage.Open(storage.Options{Engine: memstore.New(), Shards: 1})
 	if err != nil {
@@ -269,7 +270,7 @@ func TestAlarmOfAnExecutionPasses(t *testing.T) {
 	p.host.store = s
 	o := storage.Object{ID: storage.ID{Class: "c", Name: "open"}, Number: s.NewNumber()}
 	var b storage.Batch
-	b.SetOpen(o, []byte("mark"))
+	b.SetOpenMark(o, []byte("mark"))
 	if _, err := s.Commit(&b); err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +301,7 @@ func TestLineFliesInFlights(t *testing.T) {
 	for n, flights := range map[int]uint64{flightSize: 1, flightSize + 1: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			c := Define("c", func(context.Context, *State) (*struct{}, error) { return new(struct{}), nil },
-				ClassOptions{Works: WorkLimit{AtOnce: n}})
+				ClassOptions{WorkLimit: WorkLimit{AtOnce: n}})
 			h, err := Open(Options{Storage: storage.Options{Engine: memstore.New(), Shards: 1}, Logger: slog.New(slog.DiscardHandler)}, c)
 			if err != nil {
 				t.Fatal(err)
@@ -316,7 +317,7 @@ func TestLineFliesInFlights(t *testing.T) {
 			}
 			p.over(n)
 			synctest.Wait()
-			if got := h.flights.next; got != flights {
+			if got := h.flightLog.next; got != flights {
 				t.Errorf("%d alarms fly in %d flights, want %d", n, got, flights)
 			}
 			if taken, waiting := p.count(); taken != 0 || waiting != 0 {

@@ -12,18 +12,19 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// worker is an object whose works need a permit.
+// worker is an object that needs a permit for each of its works.
 type worker struct {
 	st    *object.State
 	queue *workers
 }
 
-// workers is a class of them and what its works do.
+// workers is the class of workers, and a record of their works.
 type workers struct {
 	s       *harness.Sim
 	class   *object.Class[worker]
 	begin   *object.Method[string, bool]
 	look    *object.Method[func(*object.State), bool]
+	change  *object.Method[time.Duration, bool] // of the alarm; 0: it is deleted
 	started []string
 	full    int // how often the alarm of the worker "full" finds a full disk
 }
@@ -32,8 +33,14 @@ func newWorkers(s *harness.Sim, limit object.WorkLimit) *workers {
 	w := &workers{s: s}
 	w.class = object.Define("worker", func(_ context.Context, st *object.State) (*worker, error) {
 		return &worker{st, w}, nil
-	}, object.ClassOptions{Works: limit})
+	}, object.ClassOptions{WorkLimit: limit})
 	w.begin = object.Handle(w.class, "begin", (*worker).begin)
+	w.change = object.Handle(w.class, "change", func(w *worker, ctx context.Context, after time.Duration) (bool, error) {
+		if after == 0 {
+			return true, w.st.DeleteAlarm(ctx)
+		}
+		return true, w.st.SetAlarm(ctx, w.st.Now().Add(after))
+	})
 	w.look = object.Handle(w.class, "look", func(w *worker, _ context.Context, see func(*object.State)) (bool, error) {
 		see(w.st)
 		return true, nil
@@ -42,9 +49,9 @@ func newWorkers(s *harness.Sim, limit object.WorkLimit) *workers {
 	return w
 }
 
-// begin takes a permit, and goes on as it is told to.
+// begin takes a permit, and then does as how says.
 func (w *worker) begin(ctx context.Context, how string) (bool, error) {
-	free, err := w.st.TakePermit(ctx, how == "first")
+	free, err := w.st.Driver().TakePermit(ctx, how == "first")
 	if err != nil {
 		return false, err
 	}
@@ -61,7 +68,7 @@ func (w *worker) begin(ctx context.Context, how string) (bool, error) {
 	case "block":
 		return true, w.st.BlockConcurrencyWhile(ctx, func(context.Context) error { return errors.New("boom") })
 	}
-	if again, err := w.st.TakePermit(ctx, false); !again || err != nil {
+	if again, err := w.st.Driver().TakePermit(ctx, false); !again || err != nil {
 		return false, errors.New("a turn is refused the permit that it has")
 	}
 	err = w.st.Go(ctx, "work", func(context.Context) {
@@ -78,7 +85,7 @@ func (w *worker) begin(ctx context.Context, how string) (bool, error) {
 }
 
 func (w *worker) Alarm(ctx context.Context, _ object.AlarmInfo) error {
-	if w.st.Name() == "idle" { // it has no use for what was reserved for it
+	if w.st.Name() == "idle" { // it does not use its permit
 		return nil
 	}
 	if w.st.Name() == "full" && w.queue.full > 0 {
@@ -89,8 +96,8 @@ func (w *worker) Alarm(ctx context.Context, _ object.AlarmInfo) error {
 	return err
 }
 
-// Proves J16: a turn that fails, panics or starts nothing gives its permit back, and so
-// does a work that panics; an alarm handler that takes none keeps none.
+// Proves J16: a turn that fails, panics or starts no work gives its permit back, and so
+// does a work that panics. An alarm handler that takes no permit keeps none.
 func TestPermitsComeBack(t *testing.T) {
 	for _, how := range []string{"error", "panic", "unused", "block", "start, error", "goexit"} {
 		t.Run(how, func(t *testing.T) {
@@ -114,7 +121,8 @@ func TestPermitsComeBack(t *testing.T) {
 	}
 }
 
-// Proves J16: an object that was refused first goes before those that wait.
+// Proves J16: an object that asks to go first goes before those that wait, though it was
+// refused after them.
 func TestRefusedFirst(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		w := newWorkers(s, object.WorkLimit{AtOnce: 1})
@@ -210,18 +218,18 @@ func TestUnusedPermitsKeepTheRate(t *testing.T) {
 	})
 }
 
-// Proves J16: an object awaits a permit while it is refused one or waits in line; one of
-// a class without a limit never does. Only a turn of the object takes a permit.
+// Proves J16: an object awaits a permit after a refusal and while it waits in line. An
+// object of a class without a limit never does. Only a turn of the object takes a permit.
 func TestAwaitsPermit(t *testing.T) {
 	for _, limit := range []int{0, 1} {
 		harness.Run(t, func(s *harness.Sim) {
 			w := newWorkers(s, object.WorkLimit{AtOnce: limit})
 			awaits := func(name string) (yes bool) {
 				_, err := w.look.Call(s.Context(), s, name, func(st *object.State) {
-					if free, err := st.TakePermit(context.Background(), false); free || !errors.Is(err, object.ErrNoTurn) {
+					if free, err := st.Driver().TakePermit(context.Background(), false); free || !errors.Is(err, object.ErrNoTurn) {
 						s.Fatalf("a permit for no turn: %v, %v", free, err)
 					}
-					yes = st.AwaitsPermit()
+					yes = st.Driver().AwaitsPermit()
 				})
 				s.OK(err)
 				return yes
@@ -251,9 +259,34 @@ func TestFullDiskAfterTheLine(t *testing.T) {
 		}
 		s.Advance(1500 * time.Millisecond)
 		s.Always("it found the disk full", w.full == 0 && len(w.started) == 1, w.started)
-		s.Advance(time.Second)
+		s.Advance(500*time.Millisecond - 1)
+		s.Always("it has not come again", len(w.started) == 1, w.started)
+		s.Advance(1)
 		s.Always("it has come again", len(w.started) == 2, w.started)
 	})
+}
+
+// Proves O17, J16: an alarm comes out of the line, finds a full disk, and is then deleted
+// or set anew. It does not come again at the old time.
+func TestFullDiskAndThenAnotherAlarm(t *testing.T) {
+	for _, again := range []time.Duration{0, time.Hour} {
+		harness.Run(t, func(s *harness.Sim) {
+			w := newWorkers(s, object.WorkLimit{AtOnce: 1})
+			w.full = 1
+			for _, name := range []string{"a", "full"} {
+				_, err := w.begin.Call(s.Context(), s, name, "start")
+				s.OK(err)
+			}
+			s.Advance(1500 * time.Millisecond)
+			s.Always("it found the disk full", w.full == 0 && len(w.started) == 1, w.started)
+			_, err := w.change.Call(s.Context(), s, "full", again)
+			s.OK(err)
+			s.Advance(time.Minute)
+			s.Always("nothing has come", len(w.started) == 1, w.started)
+			s.Advance(2 * time.Hour)
+			s.Always("the other has come", len(w.started) == 1+int(again/time.Hour), w.started)
+		})
+	}
 }
 
 // Proves J17: those that wait start when the rate lets them, however long works run.

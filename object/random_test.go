@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// sheet is an object whose turns are lists of entries, drawn at random.
+// sheet is an object that runs a list of entries, drawn at random, in each turn.
 type sheet struct{ st *object.State }
 
 // entry is one thing that a turn does.
@@ -70,13 +70,13 @@ var (
 	sheetWrite = object.Handle(sheets, "write", (*sheet).write)
 )
 
-// paper is what a sheet must hold.
+// paper is the model of a sheet: the rows that it must hold.
 type paper struct {
 	rows map[string]int
 	due  time.Time // of the alarm; zero: none
 }
 
-// write is what a turn that is not cut off does to it.
+// write applies a turn that is not cut off to the model.
 func (p *paper) write(entries []entry) {
 	for _, e := range entries {
 		switch e.Do {
@@ -95,7 +95,7 @@ func (p *paper) write(entries []entry) {
 	}
 }
 
-// pass is what time does to it.
+// pass applies the alarm to the model, if its time has come.
 func (p *paper) pass(now time.Time) {
 	if !p.due.IsZero() && p.due.Before(now) {
 		p.due = time.Time{}
@@ -131,9 +131,9 @@ func (p *paper) compare(s *harness.Sim, name string) error {
 	return nil
 }
 
-// Proves O6, S2, S3, S5, A1, A2, A4: what turns drawn at random store is what a
-// model of them says, after each answer, through crashes at random points and
-// restarts; a turn that fails stores nothing.
+// Proves O6, S2, S3, S5, A1, A2, A4: random turns leave the store as a model of them
+// says, after each answer, through crashes at random points and restarts. A turn that
+// fails stores nothing.
 func TestRandomTurns(t *testing.T) {
 	harness.Check(t, func(s *harness.Sim, rt *rapid.T) {
 		s.Host(sheets)
@@ -170,8 +170,8 @@ func TestRandomTurns(t *testing.T) {
 	}, harness.NoLostAck, harness.NoTornBatch, harness.OneAlarm)
 }
 
-// drawEntries draws a turn. One that syncs on its way does not fail, since what was
-// synced stays.
+// drawEntries draws a turn. One that syncs on its way does not fail, because synced
+// writes stay.
 func drawEntries(rt *rapid.T, now time.Time) []entry {
 	verbs := []string{"put", "put", "delete", "deleteAll", "setAlarm", "deleteAlarm", "sync"}
 	if rapid.IntRange(0, 4).Draw(rt, "fails") == 0 {

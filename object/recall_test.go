@@ -28,7 +28,7 @@ type movedClock struct {
 
 func (c *movedClock) Now() time.Time { return c.Clock.Now().Add(time.Duration(c.by.Load())) }
 
-// memories is a thing and what it must remember.
+// memories is an object and a model of the answers and marks that it must remember.
 type memories struct {
 	f     *fixture
 	clock *movedClock
@@ -53,7 +53,7 @@ func (m *memories) open() {
 
 func (m *memories) forget() { m.marks, m.calls = map[string]int{}, map[string]int{} }
 
-// check compares a mark, as a turn sees it, with what it must be.
+// check compares a mark, as a turn sees it, with the model.
 func check(th *thing, ctx context.Context, want map[string]int, key string) error {
 	v, ok, err := th.st.Marked(ctx, key)
 	if err != nil {
@@ -73,7 +73,7 @@ var (
 // turn sets, removes and looks at marks, which stay if the turn ends well.
 func (m *memories) turn(t *rapid.T) {
 	end := rapid.SampledFrom([]string{"well", "well", "well", "error", "purge"}).Draw(t, "end")
-	steps := rapid.SliceOfN(rapid.SampledFrom([]string{"mark", "mark", "many", "look", "look", "unmark", "undone", "sync"}), 1, 8).Draw(t, "steps")
+	steps := rapid.SliceOfN(rapid.SampledFrom([]string{"mark", "mark", "many", "look", "look", "undone", "sync"}), 1, 8).Draw(t, "steps")
 	keys := rapid.SliceOfN(markKeys, len(steps), len(steps)).Draw(t, "keys")
 	ttls := rapid.SliceOfN(rapid.SampledFrom([]time.Duration{10 * time.Minute, 40 * time.Minute, time.Hour}), len(steps), len(steps)).Draw(t, "ttls")
 	marks, kept := maps.Clone(m.marks), m.marks
@@ -81,7 +81,7 @@ func (m *memories) turn(t *rapid.T) {
 		set := func(key string, n int) error {
 			set := th.st.Mark
 			if _, ok := marks[key]; !ok && n%2 == 0 {
-				set = th.st.MarkNew
+				set = th.st.Driver().MarkNew
 			}
 			marks[key] = n
 			return set(ctx, key, []byte(strconv.Itoa(n)), ttls[n%len(ttls)])
@@ -97,9 +97,6 @@ func (m *memories) turn(t *rapid.T) {
 				}
 			case "look":
 				err = check(th, ctx, marks, key)
-			case "unmark":
-				delete(marks, key)
-				err = th.st.Unmark(ctx, key)
 			case "undone":
 				before := maps.Clone(marks)
 				err = th.st.Storage().Transaction(ctx, func(ctx context.Context, _ *object.Storage) error {
@@ -122,7 +119,7 @@ func (m *memories) turn(t *rapid.T) {
 		case "error":
 			return nil, errOnPurpose
 		case "purge":
-			return nil, th.st.Purge(ctx)
+			return nil, th.st.Driver().Purge(ctx)
 		}
 		return nil, nil
 	})
@@ -179,10 +176,10 @@ func (m *memories) all(t *rapid.T) {
 	}
 }
 
-// Proves O16 beside a model: whatever the filter of an object knows, a mark or an
-// answer is found exactly while it is stored, through failed turns, undone
-// transactions, ends of the object, restarts, crashes and the end of its time,
-// with memory for the filter and without.
+// Proves O16 beside a model: a mark or an answer is found exactly while it is stored,
+// with and without memory for the filter, and whether the filter of its object is
+// complete or not. That holds through failed turns, undone transactions, ends of the
+// object, restarts, crashes and the end of its time.
 func TestMarksFollowTheModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := newMemories(t, rapid.SampledFrom([]int64{0, 300, 2000, 1 << 20}).Draw(rt, "bytes"))
@@ -307,8 +304,8 @@ func TestMarkSetAgainForAShorterTime(t *testing.T) {
 	})
 }
 
-// Proves O16: a turn that fails leaves nobody to believe that the bucket of its
-// mark is in the expiry index. Closing checks the store.
+// Proves O16: after a turn that failed, the object does not take the bucket of the turn's
+// mark for one in the expiry index. Closing checks the store.
 func TestMarkAfterATurnThatFailed(t *testing.T) {
 	f := newFixture(t).open()
 	defer f.close()
@@ -319,7 +316,8 @@ func TestMarkAfterATurnThatFailed(t *testing.T) {
 	f.must("a", func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Mark(ctx, "y", nil, time.Hour) })
 }
 
-// A repeat that waits for a call whose handler ends its goroutine runs in its place.
+// A call ends its goroutine while a repeat waits for it. The repeat then runs in its
+// place.
 func TestRepeatOfACallThatNeverEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()

@@ -31,7 +31,7 @@ func TestKeptContextNeverActsInALaterTurn(t *testing.T) {
 			}
 			return nil, th.st.Storage().PutBytes(ctx, "own", nil)
 		})
-		// What it calls is a call from outside, and no circle.
+		// The call has no turn, so it counts as one from outside, and closes no circle.
 		if _, err := f.do.Call(kept, f.host, "a", nothing); err != nil {
 			t.Errorf("calling with a kept context: %v", err)
 		}
@@ -88,8 +88,8 @@ func TestLeftCallsShareNoMemory(t *testing.T) {
 				t.Errorf("%v, want %v", err, want)
 			}
 		}
-		// The first call of an idle object is run by its caller, who cannot leave:
-		// so the one to be left is behind another.
+		// A caller runs the first call of an idle object itself and cannot leave it. So
+		// the call to leave comes second.
 		first := make(chan struct{})
 		go f.call("busy", func(*thing, context.Context) (any, error) { <-first; return nil, nil })
 		synctest.Wait()

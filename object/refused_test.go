@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Case OB3: the calls that wait behind a block that fails are refused with the cause,
-// and those that come later find the object constructed again. Proves O4.
+// Case OB3: calls that wait behind a failing block are refused with the cause. Later
+// calls find the object constructed again. Proves O4.
 func TestCallsBehindABlockThatFails(t *testing.T) {
 	cause := errors.New("broken")
 	for name, end := range map[string]func() error{
@@ -55,7 +55,8 @@ func TestCallsBehindABlockThatFails(t *testing.T) {
 	}
 }
 
-// A block that ends well, and a handler that fails outside of any block, refuse nobody.
+// A block that ends well refuses no call, and neither does a handler that fails outside
+// of any block.
 func TestCallsBehindAHandlerThatFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -79,8 +80,8 @@ func TestCallsBehindAHandlerThatFails(t *testing.T) {
 	})
 }
 
-// Case OB4: calls that wait behind a constructor which Shutdown cuts off never ran, and
-// are told so. Proves O14.
+// Case OB4: Shutdown cuts off a constructor. The calls that wait behind it never run, and
+// their error says so. Proves O14.
 func TestShutdownBehindASlowConstructor(t *testing.T) {
 	for name, longer := range map[string]time.Duration{"that hears": 0, "that outlives the store": time.Second} {
 		bubble(t, func(t *testing.T) {
@@ -107,8 +108,8 @@ func TestShutdownBehindASlowConstructor(t *testing.T) {
 	}
 }
 
-// Case OB6: the error of a wait that a context ends matches the context's cause and
-// what ctx.Err() says. Proves O12.
+// Case OB6: when a context ends a wait, the error of the wait matches both context.Cause
+// and ctx.Err. Proves O12.
 func TestErrorsMatchCauseAndContext(t *testing.T) {
 	cause := errors.New("the client has gone")
 	bubble(t, func(t *testing.T) {

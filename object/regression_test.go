@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// An alarm that another turn sets while the alarm's handler has lent its turn
-// out is not the handler's, and stays. Proves A4 and A5.
+// An alarm that another turn sets while the handler of an alarm is lent out does not end
+// with the handler's alarm. Proves A4 and A5.
 func TestAlarmSetWhileTheHandlerHasLentItsTurn(t *testing.T) {
 	for _, result := range []error{nil, errors.New("no")} {
 		t.Run(fmt.Sprint(result), func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestAlarmSyncedByAHandlerThatFails(t *testing.T) {
 	})
 }
 
-// A turn whose activation was reset while it was lent out ends alone: what it
-// still does touches neither the turn nor the memory of the next. Proves O3.
+// An activation is reset while its turn is lent out. That turn ends alone: it touches
+// neither the turn nor the memory of the next activation. Proves O3.
 func TestFormerTurnLeavesTheNextAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -111,8 +111,8 @@ func TestFormerTurnLeavesTheNextAlone(t *testing.T) {
 	})
 }
 
-// The first reply of an activation waits for what an earlier one has committed
-// and is not durable yet. Proves O7.
+// An activation holds its first reply back until the commits of an earlier activation are
+// durable. Proves O7.
 func TestGateAfterEviction(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -126,7 +126,7 @@ func TestGateAfterEviction(t *testing.T) {
 		})
 		f.open()
 		f.must("a", put("k", "v"), object.Unconfirmed())
-		synctest.Wait()      // until nobody serves a
+		synctest.Wait()      // until no goroutine serves a
 		f.must("b", nothing) // evicts a
 		if got := f.must("a", get("k")); got != "v" || constructed != 2 {
 			t.Fatalf("read %q after %d activations, want v after 2", got, constructed)
@@ -140,7 +140,7 @@ func TestGateAfterEviction(t *testing.T) {
 	})
 }
 
-// breaking is an engine whose Apply fails from some time on.
+// breaking is an engine that fails in Apply from some time on.
 type breaking struct {
 	*memstore.Store
 	left   atomic.Int64 // batches that are still taken
@@ -221,8 +221,8 @@ func TestStoreFailsDuringOpen(t *testing.T) {
 	})
 }
 
-// A caller may leave while the handler runs: it looks at nothing that the turn
-// still sets, which the race detector would tell. Proves O11.
+// A caller may leave while the handler runs. It then reads no field that the turn still
+// writes; the race detector would report that. Proves O11.
 func TestCallerLeavesWhileTheHandlerRuns(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -288,8 +288,8 @@ func TestBlockFailsInATransaction(t *testing.T) {
 	}
 }
 
-// An alarm whose handler could not be run, or whose failure could not be stored,
-// is tried again in this process. Proves A7 and A8.
+// An alarm is tried again in this process if its handler could not be run, or its failure
+// could not be stored. Proves A7 and A8.
 func TestAlarmIsNotForgotten(t *testing.T) {
 	limit := object.ClassOptions{BlockLimit: time.Minute}
 	stuck := func(th *thing, ctx context.Context) error {
@@ -304,10 +304,14 @@ func TestAlarmIsNotForgotten(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				f := newFixture(t, limit).open()
 				defer f.close()
-				attempts := 0
+				attempts, failed := 0, time.Now()
 				f.handleAlarm(func(th *thing, ctx context.Context, info object.AlarmInfo) error {
 					if attempts++; attempts == 1 {
+						failed = time.Now()
 						return fail(th, ctx)
+					}
+					if waited := time.Since(failed); what == "no space" && waited != time.Second {
+						t.Errorf("the next attempt came after %v, want a second", waited)
 					}
 					if want := map[string]int{"no space": 1, "timeout": 2, "goroutine": 2}[what]; info.Attempt != want {
 						t.Errorf("attempt %d, want %d", info.Attempt, want)
@@ -366,7 +370,7 @@ func TestAlarmTimesAreOfTheWallClock(t *testing.T) {
 	}
 }
 
-// Calls whose callers have gone do not count as waiting. Proves O11.
+// Calls that their callers have left do not count as waiting. Proves O11.
 func TestAbandonedCallsDoNotOverload(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, object.ClassOptions{MailboxLimit: 2}).open()
@@ -399,8 +403,8 @@ func TestAbandonedCallsDoNotOverload(t *testing.T) {
 	})
 }
 
-// Whoever looks at objects while the host shuts down gets an answer or an error,
-// and Shutdown closes the store in order. Proves O14.
+// A program that inspects objects during a shutdown gets an answer or an error, and
+// Shutdown closes the store in order. Proves O14.
 func TestLookingWhileShuttingDown(t *testing.T) {
 	for range 5 {
 		h, err := object.Open(object.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}, Counters)
@@ -414,10 +418,13 @@ func TestLookingWhileShuttingDown(t *testing.T) {
 			}
 		}
 		looks := []func() error{
-			func() error { _, err := h.Objects(ctx, "counter", "", 100); return err },
+			func() error { _, err := h.Objects(ctx, "counter", object.ObjectsOptions{Limit: 100}); return err },
 			func() error { _, err := h.Inspect(ctx, Counters.ID("1")); return err },
 			func() error { _, err := h.Events(ctx, Counters.ID("1"), 0, 10); return err },
-			func() error { _, err := h.DeadLetters(ctx); return err },
+			func() error {
+				_, err := lettersOf(h.DeadLetters(ctx, object.DeadLettersOptions{Limit: object.MaxPage}))
+				return err
+			},
 			func() error { _, err := h.Parked(); return err },
 		}
 		var wg sync.WaitGroup
@@ -446,9 +453,8 @@ func TestLookingWhileShuttingDown(t *testing.T) {
 	}
 }
 
-// A work that calls another object, and whose own activation ends meanwhile, does
-// not know what has become of the call, whatever it was that ended the activation.
-// Proves O12.
+// A work calls another object, and the activation of the work ends meanwhile, for any
+// reason. The outcome of the call is unknown, so its error is not retryable. Proves O12.
 func TestCallCutOffByAResetIsNotRetryable(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()

@@ -26,9 +26,9 @@ const (
 	week = year / 52
 )
 
-// While nothing can leave memory no timer rings: a week costs a handful of them,
-// whether its one object sleeps on disk until its alarm, sleeps in a work, in a turn
-// that is lent out or in a turn that is not, or may stay in memory for a year.
+// While no object can leave memory, no timer rings: a week costs a handful of them. The
+// one object sleeps on disk until its alarm, sleeps in a work, in a turn that is lent out
+// or in a turn that is not, or may stay in memory for a year.
 //
 // Case ST12. Proves O10.
 func TestASleepingObjectCostsNoTimers(t *testing.T) {
@@ -55,7 +55,7 @@ func TestASleepingObjectCostsNoTimers(t *testing.T) {
 				f := newFixture(t)
 				f.options.Seams = seam.Seams{}.WithDefaults()
 				f.options.Seams.Clock = ringing{f.options.Seams.Clock, &rang}
-				// A class of which nothing is in memory rings for nothing either.
+				// A class without objects in memory rings for nothing either.
 				f.open(object.Define("other", func(context.Context, *object.State) (*struct{}, error) { return &struct{}{}, nil }, object.ClassOptions{IdleAfter: time.Second}))
 				defer f.close()
 				done := make(chan struct{})
@@ -82,8 +82,8 @@ func TestASleepingObjectCostsNoTimers(t *testing.T) {
 	}
 }
 
-// An object whose class lets it stay for long plans few sweeps, and one of another
-// class that comes later still leaves memory in time.
+// Objects of a class that keeps them in memory for long cause few sweeps. An object of
+// another class that comes later still leaves memory in time.
 //
 // Case ST12. Proves O10.
 func TestSweepsFollowTheClassesInMemory(t *testing.T) {

@@ -8,45 +8,51 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// State is an object's side of the runtime: its storage, its alarm, its time. One
-// State belongs to one activation; after the activation has ended its methods
-// return ErrReset and change nothing. Methods that take a context need the one of
-// the present turn, or one that comes from it, unless they say otherwise.
+// State is an object's side of the runtime: its storage, its alarm, its time. A
+// constructor gets one State for the instance that it makes. When the instance is gone,
+// after an eviction, a reset or a deletion, the State's methods return ErrReset and
+// change nothing. Methods that take a context need the one of the present turn, or one
+// that comes from it, unless they say otherwise; the others may be called from any
+// goroutine. Authors of job types find more in Driver.
 type State struct {
-	cause   atomic.Pointer[error] // why the activation ended; nil while it lives
-	act     *activation
+	cause   atomic.Pointer[error] // why the instance is gone; nil while it lives
+	act     *activation           // never changes, like the fields up to driver
 	storage Storage
+	driver  Driver
+	caches  *rowCache // the first of CacheRows; the owner of the turn reads and writes it
 
-	mu   sync.Mutex
-	ends *ending // those to cancel when it does
+	mu         sync.Mutex
+	cancellers *canceller // head of the list that end calls; guarded by mu
 }
 
-// ending is something that is cancelled when an activation ends. The zero value
-// is not.
-type ending struct {
+// canceller is one function that is called when an instance goes, such as the cancel
+// function of a context. It is its own link in the list of its State, so it costs no
+// allocation. The zero value calls nothing.
+type canceller struct {
 	cancel context.CancelCauseFunc
-	life   *State
+	state  *State
 
-	// Guarded by life.mu.
-	listed     bool
-	prev, next *ending
+	// Guarded by state.mu.
+	listed     bool // it is in the list
+	prev, next *canceller
 }
 
-// newState is the State of a life that begins. The caller owns the turn.
+// newState returns the State of a new instance. The first instance uses the State that
+// lies in the activation, which saves an allocation. The caller owns the turn.
 func newState(a *activation) *State {
 	s := &a.first
-	if s.act != nil { // it belongs to a life that has ended, and whoever kept it must be told so
+	if s.act != nil { // an earlier instance had it, and work of that instance must get ErrReset
 		s = new(State)
 	}
-	s.act, s.storage.state = a, s
+	s.act, s.storage.state, s.driver.state = a, s, s
+	a.owner = 0
 	return s
 }
 
-// err tells why the activation has ended, or nil.
+// err returns why the instance is gone, or nil while it lives. Any goroutine may call it.
 func (s *State) err() error {
 	if cause := s.cause.Load(); cause != nil {
 		return *cause
@@ -54,10 +60,12 @@ func (s *State) err() error {
 	return nil
 }
 
+// errResetByEviction is the error of endedBy for an eviction.
 var errResetByEviction = fmt.Errorf("%w: %w", ErrReset, errEvicted)
 
-// endedBy is the error of what outlives its activation. That of an eviction is made
-// once, because evictions are frequent and their error is seldom read.
+// endedBy returns the cause with which the contexts of an instance end. The one for an
+// eviction is made once and names no object, because evictions are frequent and their
+// error is seldom read.
 func endedBy(id storage.ID, cause error) error {
 	if cause == errEvicted {
 		return errResetByEviction
@@ -65,54 +73,59 @@ func endedBy(id storage.ID, cause error) error {
 	return because(id, ErrReset, cause)
 }
 
-// end ends the activation for the given cause: its works and turns are cancelled.
+// end ends the instance for the given cause: from now on its State returns ErrReset, and
+// the contexts of its turns and routines are cancelled. A second call does nothing. The
+// cancel functions are called without s.mu, because they may call forget, which takes it.
 func (s *State) end(cause error) {
-	err := endedBy(s.act.id, cause)
+	err := endedBy(s.act.object.ID, cause)
 	s.mu.Lock()
 	if !s.cause.CompareAndSwap(nil, &err) {
 		s.mu.Unlock()
 		return
 	}
-	first := s.ends
+	first := s.cancellers
 	for e := first; e != nil; e = e.next {
 		e.listed = false
 	}
-	s.ends = nil
+	s.cancellers = nil
 	s.mu.Unlock()
 	for e := first; e != nil; e = e.next {
 		e.cancel(err)
 	}
 }
 
-// onEnd has cancel called when the activation ends, or now if it has.
-func (s *State) onEnd(e *ending, cancel context.CancelCauseFunc) {
-	e.life, e.cancel = s, cancel
+// onEnd has cancel called when the instance goes, or calls it now if the instance is gone,
+// under s.mu. Any goroutine may call it. The caller must not change e until it has been
+// called or forgotten.
+func (s *State) onEnd(e *canceller, cancel context.CancelCauseFunc) {
+	e.state, e.cancel = s, cancel
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.err(); err != nil {
 		cancel(err)
 		return
 	}
-	e.listed, e.next = true, s.ends
-	if s.ends != nil {
-		s.ends.prev = e
+	e.listed, e.next = true, s.cancellers
+	if s.cancellers != nil {
+		s.cancellers.prev = e
 	}
-	s.ends = e
+	s.cancellers = e
 }
 
-// forget takes back onEnd.
-func (e *ending) forget() {
-	s := e.life
+// forget undoes onEnd. If end has come first, its cancel function is being called or has
+// been. A canceller that was never listed is left alone.
+func (e *canceller) forget() {
+	s := e.state
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !e.listed { // the end has come
+	if !e.listed { // end has taken it out of the list
 		return
 	}
 	if e.prev == nil {
-		s.ends = e.next
+		s.cancellers = e.next
 	} else {
 		e.prev.next = e.next
 	}
@@ -122,141 +135,96 @@ func (e *ending) forget() {
 	e.listed = false
 }
 
-// turn returns the present turn if ctx belongs to it.
+// turn returns the present turn if ctx belongs to it. Otherwise it returns ErrReset if the
+// instance is gone, or else ErrNoTurn, for example for the context of a routine or of another
+// object's turn. Every method with a context begins with it.
 func (s *State) turn(ctx context.Context) (*turn, error) {
 	t := turnOf(ctx)
 	switch {
-	case t == nil || t.life != s || !t.holds():
+	case t == nil || t.state != s || !t.holds():
 		if s.err() != nil {
-			return nil, named(s.act.id, ErrReset)
+			return nil, named(s.act.object.ID, ErrReset)
 		}
-		return nil, named(s.act.id, ErrNoTurn)
+		return nil, named(s.act.object.ID, ErrNoTurn)
 	case s.err() != nil:
-		return nil, named(s.act.id, ErrReset)
+		return nil, named(s.act.object.ID, ErrReset)
 	}
 	return t, nil
 }
 
-// reading is the error of a read that ended with err. A read must not answer when
-// the activation has ended meanwhile: it may have seen what came after, and half of it.
+// reading returns the error of a read of the store that ended with err, which may be nil.
+// It is ErrReset if the instance has gone meanwhile, because the read may have seen a part
+// of what the next instance writes.
 func (s *State) reading(err error) error {
 	if s.err() != nil {
-		return named(s.act.id, ErrReset)
+		return named(s.act.object.ID, ErrReset)
 	}
-	h := s.act.hosted.host
+	h := s.act.host
 	if err == nil {
-		err = h.store.Err() // what memory answered may never become durable
+		err = h.store.Err() // the read may have answered from memory that never becomes durable
 	}
-	return h.storageError(s.act.id, err)
+	return h.storageError(s.act.object.ID, err)
 }
 
-// ID names the object.
-func (s *State) ID() storage.ID { return s.act.id }
+// ID returns the class and the name of the object.
+func (s *State) ID() storage.ID { return s.act.object.ID }
 
-// Name is the object's name in its class.
-func (s *State) Name() string { return s.act.id.Name }
+// Name returns the object's name in its class.
+func (s *State) Name() string { return s.act.object.ID.Name }
 
-// Now is the time on the host's clock.
-func (s *State) Now() time.Time { return s.act.hosted.host.seams.Clock.Now() }
+// Now returns the time on the host's clock. Use it instead of time.Now, so that tests and
+// simulations of the class repeat.
+func (s *State) Now() time.Time { return s.act.host.seams.Clock.Now() }
 
-// Storage is the object's own keyspace.
+// Storage returns the object's own keyspace.
 func (s *State) Storage() *Storage { return &s.storage }
 
-// Activation tells why this activation began.
+// Activation returns why this instance began: the object came into memory, or a reset ended
+// the instance before. It is for a constructor that has to do more after a crash than after
+// an eviction.
 func (s *State) Activation() Activation {
 	a := Activation{Reason: s.act.reason}
 	if a.Reason == Crashed {
-		previous := s.act.hosted.host.store.Previous()
+		previous := s.act.host.store.Previous()
 		a.Opened, a.Crashes = previous.OpenedAt, int(previous.Crashes)
 	}
 	return a
 }
 
-// NextSequence returns a number that is greater than all that it has returned for
-// any object of the store, in this process and in earlier ones. A name made of it
-// is unique in the store. Numbers may be left out.
-func (s *State) NextSequence() uint64 { return s.act.hosted.host.store.NextSeq() }
-
-// Epoch is the number of the present opening of the store. It grows with every
-// opening and never repeats.
-func (s *State) Epoch() uint64 { return s.act.hosted.host.store.Epoch() }
-
-// EndedInOrder reports whether an earlier opening of the store ended in order, and
-// all that followed it too: what it left open was cut off by no crash.
-func (s *State) EndedInOrder(epoch uint64) bool {
-	store := s.act.hosted.host.store
-	return epoch < store.Epoch() && epoch > store.Previous().CrashedEpoch
-}
-
-// OpenedAt is when the present opening of the store began.
-func (s *State) OpenedAt() time.Time { return s.act.hosted.host.store.OpenedAt() }
-
-// Seams are the clock, executor, random source and probe of the host.
-func (s *State) Seams() *seam.Seams { return &s.act.hosted.host.seams }
-
-// Codec is the host's codec.
-func (s *State) Codec() Codec { return s.act.hosted.host.options.Codec }
-
-// Log is the host's logger with the object's class and name.
+// Log returns the host's logger with the object's class and name. A turn that fails after
+// a line was logged does not take the line back.
 func (s *State) Log() *slog.Logger {
-	return s.act.hosted.host.options.Logger.With("class", s.act.id.Class, "object", s.act.id.Name)
+	return s.act.host.options.Logger.With("class", s.act.object.ID.Class, "object", s.act.object.ID.Name)
 }
 
-// Closing reports whether the host is being shut down: open turns and works may
-// end, and nothing long should begin.
-func (s *State) Closing() bool { return s.act.hosted.host.life.closing.Load() }
+// Closing reports whether the host is being shut down. Turns and routines that run may end,
+// and nothing that takes long should begin.
+func (s *State) Closing() bool { return s.act.host.lifecycle.closing.Load() }
 
-// Invoke runs a request as a call of this object. Method.Call is what users call.
-// If ctx is the present turn's, the reply may come before it is durable, and what
-// this object replies then waits for it; otherwise it is a call from outside.
+// Invoke runs a request as a call of this object. Method.Call calls it; users call
+// Method.Call. If ctx is that of the present turn, Invoke may return before the other
+// object's commit is durable, and this object's own reply then waits for that commit.
+// Otherwise the call is one from outside.
 func (s *State) Invoke(ctx context.Context, r *Request) error {
-	return s.act.hosted.host.Invoke(ctx, r)
+	return s.act.host.Invoke(ctx, r)
 }
 
-// Sync commits what the turn has written so far and returns when it, and all
-// that the object depends on, is durable. What it committed stays if the handler
-// fails later.
+// Sync commits everything that the turn has written so far, and returns when that commit
+// and all earlier ones that the object depends on are durable. The commit stays even if
+// the handler fails later. For example, a handler calls Sync before it sends a mail, so
+// that no mail goes out for a change that a crash takes back. In a transaction Sync
+// returns an error.
 func (s *State) Sync(ctx context.Context) error {
 	t, err := s.turn(ctx)
 	if err != nil {
 		return err
 	}
 	if t.txs > 0 {
-		return fmt.Errorf("%s: object: sync inside a transaction", s.act.id)
+		return fmt.Errorf("%s: object: sync inside a transaction", s.act.object.ID)
 	}
 	if err := t.commit(false); err != nil {
 		return err
 	}
-	h := s.act.hosted.host
-	return h.storageError(s.act.id, h.store.WaitDurable(storage.Ticket(s.act.last.Load())))
-}
-
-// MaxBatchBytes is Options.MaxBatchBytes of the host.
-func (s *State) MaxBatchBytes() int { return s.act.hosted.host.options.MaxBatchBytes }
-
-// MaxValueBytes is Options.MaxValueBytes of the host.
-func (s *State) MaxValueBytes() int { return s.act.hosted.host.options.MaxValueBytes }
-
-// WrittenBytes is the size of the batch of what the turn has written since its last
-// commit. A turn that could go on in another one does so long before this comes near
-// to MaxBatchBytes.
-func (s *State) WrittenBytes(ctx context.Context) (int, error) {
-	t, err := s.turn(ctx)
-	if err != nil || t.batch == nil {
-		return 0, err
-	}
-	return t.batch.Len(), nil
-}
-
-// Purge ends the object with this turn: its keys, alarm, marks and open-execution
-// mark are removed in the turn's batch, together with what the turn wrote to
-// them. Events that the turn emits stay for their time. A later call finds a
-// fresh object.
-func (s *State) Purge(ctx context.Context) error {
-	t, err := s.turn(ctx)
-	if err != nil {
-		return err
-	}
-	t.writes.purge = true
-	return nil
+	h := s.act.host
+	return h.storageError(s.act.object.ID, h.store.WaitDurable(storage.Ticket(s.act.last.Load())))
 }

@@ -19,29 +19,42 @@ import (
 
 // inTurn are the verbs of a State that need its turn.
 var inTurn = map[string]func(ctx context.Context, st *object.State) error{
-	"TakePermit":    func(ctx context.Context, st *object.State) error { _, err := st.TakePermit(ctx, false); return err },
-	"SetAlarm":      func(ctx context.Context, st *object.State) error { return st.SetAlarm(ctx, st.Now()) },
-	"DeleteAlarm":   func(ctx context.Context, st *object.State) error { return st.DeleteAlarm(ctx) },
-	"Alarm":         func(ctx context.Context, st *object.State) error { _, _, err := st.Alarm(ctx); return err },
-	"AlarmFailures": func(ctx context.Context, st *object.State) error { _, err := st.AlarmFailures(ctx); return err },
-	"Await":         func(ctx context.Context, st *object.State) error { return st.Await(ctx, make(chan struct{})) },
-	"Go":            func(ctx context.Context, st *object.State) error { return st.Go(ctx, "w", func(context.Context) {}) },
-	"Start":         func(ctx context.Context, st *object.State) error { return st.Start(ctx, new(object.Work), "w", nil) },
-	"StartSuspect": func(ctx context.Context, st *object.State) error {
-		return st.StartSuspect(ctx, new(object.Work), "k", "w", nil)
+	"TakePermit": func(ctx context.Context, st *object.State) error {
+		_, err := st.Driver().TakePermit(ctx, false)
+		return err
 	},
-	"Emit":           func(ctx context.Context, st *object.State) error { return st.Emit(ctx, "e", 1) },
-	"Mark":           func(ctx context.Context, st *object.State) error { return st.Mark(ctx, "m", nil, time.Hour) },
-	"MarkNew":        func(ctx context.Context, st *object.State) error { return st.MarkNew(ctx, "m", nil, time.Hour) },
-	"Marked":         func(ctx context.Context, st *object.State) error { _, _, err := st.Marked(ctx, "m"); return err },
-	"Unmark":         func(ctx context.Context, st *object.State) error { return st.Unmark(ctx, "m") },
-	"LogCommitted":   func(ctx context.Context, st *object.State) error { return st.LogCommitted(ctx, slog.LevelInfo, "text") },
-	"OpenExecution":  func(ctx context.Context, st *object.State) error { return st.OpenExecution(ctx, nil) },
-	"CloseExecution": func(ctx context.Context, st *object.State) error { return st.CloseExecution(ctx) },
-	"Recovered":      func(ctx context.Context, st *object.State) error { return st.Recovered(ctx, object.Recovery{}) },
-	"Sync":           func(ctx context.Context, st *object.State) error { return st.Sync(ctx) },
-	"WrittenBytes":   func(ctx context.Context, st *object.State) error { _, err := st.WrittenBytes(ctx); return err },
-	"Purge":          func(ctx context.Context, st *object.State) error { return st.Purge(ctx) },
+	"SetAlarm":    func(ctx context.Context, st *object.State) error { return st.SetAlarm(ctx, st.Now()) },
+	"DeleteAlarm": func(ctx context.Context, st *object.State) error { return st.DeleteAlarm(ctx) },
+	"Alarm":       func(ctx context.Context, st *object.State) error { _, _, err := st.Alarm(ctx); return err },
+	"AlarmFailures": func(ctx context.Context, st *object.State) error {
+		_, err := st.Driver().AlarmFailures(ctx)
+		return err
+	},
+	"Await": func(ctx context.Context, st *object.State) error { return st.Await(ctx, make(chan struct{})) },
+	"Go":    func(ctx context.Context, st *object.State) error { return st.Go(ctx, "w", func(context.Context) {}) },
+	"Start": func(ctx context.Context, st *object.State) error {
+		return st.Driver().Start(ctx, new(object.Routine), "w", nil)
+	},
+	"StartSuspect": func(ctx context.Context, st *object.State) error {
+		return st.Driver().StartSuspect(ctx, new(object.Routine), "k", "w", nil)
+	},
+	"Emit": func(ctx context.Context, st *object.State) error { return st.Emit(ctx, "e", 1) },
+	"Mark": func(ctx context.Context, st *object.State) error { return st.Mark(ctx, "m", nil, time.Hour) },
+	"MarkNew": func(ctx context.Context, st *object.State) error {
+		return st.Driver().MarkNew(ctx, "m", nil, time.Hour)
+	},
+	"Marked": func(ctx context.Context, st *object.State) error { _, _, err := st.Marked(ctx, "m"); return err },
+	"LogCommitted": func(ctx context.Context, st *object.State) error {
+		return st.Driver().LogCommitted(ctx, slog.LevelInfo, "text")
+	},
+	"OpenExecution":  func(ctx context.Context, st *object.State) error { return st.Driver().OpenExecution(ctx, nil) },
+	"CloseExecution": func(ctx context.Context, st *object.State) error { return st.Driver().CloseExecution(ctx) },
+	"Recovered": func(ctx context.Context, st *object.State) error {
+		return st.Driver().Recovered(ctx, object.Recovery{})
+	},
+	"Sync":         func(ctx context.Context, st *object.State) error { return st.Sync(ctx) },
+	"WrittenBytes": func(ctx context.Context, st *object.State) error { _, err := st.Driver().WrittenBytes(ctx); return err },
+	"Purge":        func(ctx context.Context, st *object.State) error { return st.Driver().Purge(ctx) },
 	"Release": func(ctx context.Context, st *object.State) error {
 		return st.Release(ctx, func(context.Context) error { return nil })
 	},
@@ -75,9 +88,9 @@ var ofStorage = map[string]func(ctx context.Context, s *object.Storage) error{
 	},
 }
 
-// Proves O9, S2, S6: each verb of an object refuses a context that is not its turn's, one
-// of a turn that has ended, and the view of a transaction that has ended; and what is
-// refused leaves nothing behind. In its turn each works.
+// Proves O9, S2, S6: each verb of an object works in the object's turn. It refuses a
+// context without a turn, one of a turn that has ended, and the view of a transaction
+// that has ended. A refused verb leaves nothing behind.
 func TestEachVerbNeedsItsTurn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -146,8 +159,8 @@ func (p *points) take() string {
 	return text
 }
 
-// A probe is told of each point at which a crash can matter, in order: of a call, of a
-// turn with a work, of an alarm, and of what was left open.
+// A probe learns of each point at which a crash can matter, in order: in a call, in a
+// turn with a work, in an alarm, and in the recovery of an open execution.
 func TestPointsOfAProbe(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -173,7 +186,7 @@ func TestPointsOfAProbe(t *testing.T) {
 			{"an alarm", func() { f.must("a", setAlarm(time.Second)); p.take(); pass(2 * time.Second) },
 				"commit/before, commit/after, sync/before, sync/after, alarm/dispatch thing/a, handler/enter thing/a, commit/before thing/a, commit/after thing/a, sync/before, sync/after"},
 			{"an execution that is left open", func() {
-				f.must("a", func(th *thing, ctx context.Context) (any, error) { return nil, th.st.OpenExecution(ctx, nil) })
+				f.must("a", func(th *thing, ctx context.Context) (any, error) { return nil, th.st.Driver().OpenExecution(ctx, nil) })
 				f.crash()
 				p.take()
 				f.options.Storage.Engine = nil
@@ -204,7 +217,7 @@ func TestPointsOfAProbe(t *testing.T) {
 	})
 }
 
-// Proves S8: a commit that nobody waits for is durable a second later, and not before.
+// Proves S8: an unconfirmed commit is durable a second later, and not before.
 func TestUnconfirmedIsDurableAfterASecond(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -242,8 +255,8 @@ func TestShutdownLeavesNoFlight(t *testing.T) {
 	})
 }
 
-// Proves A7, O12: the advice of an error keeps what it wraps, and never has a delay less
-// than zero.
+// Proves A7, O12: the advice of an error keeps the error that it wraps, and never has a
+// delay less than zero.
 func TestAdviceKeepsItsError(t *testing.T) {
 	cause := errors.New("boom")
 	for name, err := range map[string]error{"RetryAfter": object.RetryAfter(time.Second, cause), "Permanent": object.Permanent(cause)} {
@@ -291,8 +304,8 @@ func TestWaitOfAFailingConstructor(t *testing.T) {
 	})
 }
 
-// Proves O5, O14: an object is told which openings ended in order, and what its host
-// allows.
+// Proves O5, O14: an object learns which openings ended in order, and the limits of its
+// host.
 func TestWhatAStateTells(t *testing.T) {
 	f := newFixture(t)
 	f.options.MaxBatchBytes, f.options.MaxValueBytes = 1000, 500
@@ -306,11 +319,11 @@ func TestWhatAStateTells(t *testing.T) {
 	defer f.close()
 	f.must("a", func(th *thing, _ context.Context) (any, error) {
 		for epoch, want := range map[uint64]bool{0: false, 1: false, 2: true, 3: true, 4: false, 5: false} {
-			if got := th.st.EndedInOrder(epoch); got != want {
-				t.Errorf("O14: opening %d of %d ended in order: %v", epoch, th.st.Epoch(), got)
+			if got := th.st.Driver().EndedInOrder(epoch); got != want {
+				t.Errorf("O14: opening %d of %d ended in order: %v", epoch, th.st.Driver().Epoch(), got)
 			}
 		}
-		if th.st.MaxBatchBytes() != 1000 || th.st.MaxValueBytes() != 500 || th.st.Codec() == nil || !th.st.OpenedAt().Equal(f.host.Store().OpenedAt()) {
+		if th.st.Driver().MaxBatchBytes() != 1000 || th.st.Driver().MaxValueBytes() != 500 || th.st.Driver().Codec() == nil || !th.st.Driver().OpenedAt().Equal(f.host.Store().OpenedAt()) {
 			t.Error("its host's settings are others")
 		}
 		return nil, nil
@@ -331,7 +344,7 @@ func TestManyBlocksOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// Proves O11: Wake is not refused by an object whose mailbox is full.
+// Proves O11: Wake works while the mailbox of the object is full.
 func TestWakeOfAnOverloadedObject(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, object.ClassOptions{MailboxLimit: 1}).open()
@@ -353,8 +366,8 @@ func TestWakeOfAnOverloadedObject(t *testing.T) {
 	})
 }
 
-// Proves O11: a call is refused when the mailbox has its limit, or when the first that
-// waits has done so for longer than the age limit, to the nanosecond.
+// Proves O11: a call is refused when the mailbox has reached its limit, or when its first
+// call has waited for longer than the age limit, to the nanosecond.
 func TestMailboxAtItsBounds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, object.ClassOptions{MailboxLimit: 3, MailboxAge: time.Second}).open()

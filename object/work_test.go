@@ -128,7 +128,7 @@ func TestDeadlocksFailAtOnce(t *testing.T) {
 		if refused.Load() != 1 {
 			t.Errorf("%d of two calls that close a circle were refused, want 1", refused.Load())
 		}
-		f.must("x", call("y", nothing)) // nobody waits any more, so either may call the other
+		f.must("x", call("y", nothing)) // neither waits any more, so either may call the other
 		f.must("y", call("x", nothing))
 	})
 }
@@ -168,8 +168,8 @@ func TestWorkBesideTheTurns(t *testing.T) {
 	})
 }
 
-// Work that an alarm's handler started before it failed never begins, though the
-// runtime commits what follows from the failure. Proves O6 and O9.
+// An alarm's handler starts a work and then fails. The work never begins, though the
+// runtime commits the retry. Proves O6 and O9.
 func TestWorkOfAHandlerThatFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -319,7 +319,7 @@ func TestCallWhoseContextEndsWhileItWaitsNeverRuns(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, object.ErrUnknown) {
 			t.Errorf("a call that gave up: %v", err)
 		}
-		// One whose turn has begun has an unknown outcome.
+		// A call with a turn that has begun has an unknown outcome.
 		began := make(chan struct{})
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -374,7 +374,7 @@ func TestShutdownInOrder(t *testing.T) {
 	})
 }
 
-// Proves O14.
+// Proves O14. Case OB13.
 func TestShutdownUnderCodeThatIgnoresIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
@@ -428,7 +428,7 @@ func TestFromOutside(t *testing.T) {
 		seen := map[string]bool{}
 		after := ""
 		for {
-			page, err := f.host.Objects(ctx, "thing", after, 7)
+			page, err := f.host.Objects(ctx, "thing", object.ObjectsOptions{After: after, Limit: 7})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -529,7 +529,7 @@ func TestEvents(t *testing.T) {
 	f.must("a", emit("one", nil))
 	f.call("a", emit("lost", errors.New("no")))
 	f.must("a", func(th *thing, ctx context.Context) (any, error) {
-		return nil, errors.Join(th.st.Emit(ctx, "two", 2), th.st.Emit(ctx, "three", 3), th.st.Purge(ctx))
+		return nil, errors.Join(th.st.Emit(ctx, "two", 2), th.st.Emit(ctx, "three", 3), th.st.Driver().Purge(ctx))
 	})
 	f.must("ab", emit("other", nil))
 	events, err := f.host.Events(ctx, f.id("a"), 0, 100)
@@ -556,7 +556,7 @@ func TestPurgeThenSync(t *testing.T) {
 	f.must("a", put("k", "v"))
 	f.must("a", func(th *thing, ctx context.Context) (any, error) {
 		th.n = 1
-		if err := errors.Join(th.st.Purge(ctx), th.st.Sync(ctx)); err != nil {
+		if err := errors.Join(th.st.Driver().Purge(ctx), th.st.Sync(ctx)); err != nil {
 			return nil, err
 		}
 		if in, _ := f.host.Inspect(context.Background(), f.id("a")); in.Exists {

@@ -1,57 +1,56 @@
 package recovery
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
-// Limits are the settings of Check. The zero value of each means its default.
+// Limits are the settings of the rules, and of all job types. The zero value of each
+// field means its default.
 type Limits struct {
-	// StaleAfter is the age from which an execution of this open whose work is
-	// not alive is lost. Zero means 30 seconds.
-	StaleAfter time.Duration
-	// Delay is the time between the opening of the store and the recovery of what
-	// an earlier process has lost. Zero means 100 ms.
-	Delay time.Duration
-	// MaxAttempts is how many losses without a success between are recovered from:
-	// crashes that are charged to the execution, or losses in a living process. Zero
-	// means 3, a negative number none, whatever the cause of the crash.
-	MaxAttempts int
+	// StaleThreshold is the age from which an execution of this process is recovered
+	// if its work is gone (R2). Zero means 30 seconds.
+	StaleThreshold time.Duration
+	// RecoveryDelay is the time from the opening of the store to the recovery of
+	// executions that an earlier process has lost (R2). Zero means 100 ms.
+	RecoveryDelay time.Duration
+	// MaxRecoveries is how many crashes in a row that are charged to a run it
+	// survives (R4). A crash is charged to a run that executed while no other suspect
+	// did. It also bounds how often a run may be lost in a living process without a
+	// success between. Zero means 3. With a negative number a run that any crash cut
+	// off is never repeated.
+	MaxRecoveries int
 }
 
 // WithDefaults returns l with each zero field set to its default.
 func (l Limits) WithDefaults() Limits {
-	if l.StaleAfter == 0 {
-		l.StaleAfter = 30 * time.Second
-	}
-	if l.Delay == 0 {
-		l.Delay = 100 * time.Millisecond
-	}
-	if l.MaxAttempts == 0 {
-		l.MaxAttempts = 3
-	}
+	l.StaleThreshold = cmp.Or(l.StaleThreshold, 30*time.Second)
+	l.RecoveryDelay = cmp.Or(l.RecoveryDelay, 100*time.Millisecond)
+	l.MaxRecoveries = cmp.Or(l.MaxRecoveries, 3)
 	return l
 }
 
-// Snapshot is what Check must know of a job, or of one of its executions.
+// Snapshot is the input of Check: a job, or one of its executions, as it is stored.
 type Snapshot struct {
 	Now   time.Time
 	Epoch uint64    // number of this open of the store
 	Began time.Time // when this open was
 
-	// Of an open execution.
+	// An open execution:
 	Open      bool
 	OpenEpoch uint64    // number of the open that began it
 	Since     time.Time // when it began
-	Until     time.Time // if not zero, it belongs to an outside holder till then, whatever the epoch
-	Alive     bool      // its work runs in this activation
+	Until     time.Time // if not zero, it belongs to an outside holder until then, in any epoch
 	Free      bool      // it was cut off by an orderly shutdown, which costs no attempt
 	Charges   int       // crashes that are charged to it, the last one included
 	Losses    int       // since the last success: how often it was lost while its process lived
 
-	// Of a job without one.
+	// A job without one:
 	Due      time.Time // earliest time at which its state has something to do; zero: idle by design
 	HasAlarm bool
 }
 
-// Verb is what Check asks for.
+// Verb is the answer of Check.
 type Verb string
 
 const (
@@ -65,7 +64,6 @@ const (
 type Cause string
 
 const (
-	CauseNone     Cause = ""
 	CauseCrash    Cause = "crash"    // the process that ran it died
 	CauseShutdown Cause = "shutdown" // an orderly shutdown cut it off
 	CauseStale    Cause = "stale"    // its work is gone, though its process lives
@@ -73,24 +71,23 @@ const (
 	CauseOrphan   Cause = "orphan"   // something to do and no alarm
 )
 
-// Action is what is to be done about a job, at a time.
+// Action is a verb with its time and cause.
 type Action struct {
 	Verb  Verb
 	At    time.Time // never before Snapshot.Now, but for Arm
 	Cause Cause
 }
 
-// Check says what to do about a job at a wake-up (R2 to R5). It is a pure
-// function of its arguments and takes constant time.
+// Check decides about a job at a wake-up (R2 to R5). It holds both rules: an open execution
+// that is lost is repeated or given up, and a job that has something to do and no alarm
+// gets one. The caller asks about an open execution only if its work does not run in this
+// process. Check is a pure function of its arguments and takes constant time.
 func Check(s Snapshot, l Limits) Action {
 	if !s.Open {
 		return checkIdle(s)
 	}
 	l = l.WithDefaults()
 	at, cause := lostAt(s, l)
-	if cause == CauseNone {
-		return Action{Verb: Nothing}
-	}
 	if spent(s, l, cause) {
 		return Action{Verb: Fail, At: at, Cause: cause}
 	}
@@ -104,9 +101,9 @@ func spent(s Snapshot, l Limits, cause Cause) bool {
 	case CauseShutdown:
 		return false
 	case CauseCrash:
-		return l.MaxAttempts < 0 || s.Charges > l.MaxAttempts
+		return l.MaxRecoveries < 0 || s.Charges > l.MaxRecoveries
 	}
-	return s.Losses >= l.MaxAttempts
+	return s.Losses >= l.MaxRecoveries
 }
 
 // checkIdle arms a job that has something to do and nothing to wake it (R3).
@@ -121,8 +118,6 @@ func checkIdle(s Snapshot) Action {
 // lostAt returns when an open execution is to be taken for lost, and why.
 func lostAt(s Snapshot, l Limits) (time.Time, Cause) {
 	switch {
-	case s.Alive:
-		return time.Time{}, CauseNone
 	case !s.Until.IsZero():
 		return later(s.Until, s.Now), CauseLease
 	case s.OpenEpoch != s.Epoch && s.Free:
@@ -130,16 +125,16 @@ func lostAt(s Snapshot, l Limits) (time.Time, Cause) {
 	case s.OpenEpoch != s.Epoch:
 		return delayed(s, l), CauseCrash
 	default:
-		return later(s.Since.Add(l.StaleAfter), s.Now), CauseStale
+		return later(s.Since.Add(l.StaleThreshold), s.Now), CauseStale
 	}
 }
 
-// delayed is when the delay after the open is over, whatever number of wake-ups
-// come before that: a delay counted from each would have no end if the object
+// delayed is when the delay after the open is over, however many wake-ups come before
+// that, because a delay counted from each would have no end if the object
 // leaves memory sooner. A clock that was put back makes it no longer.
 func delayed(s Snapshot, l Limits) time.Time {
-	at := later(s.Began.Add(l.Delay), s.Now)
-	if longest := s.Now.Add(l.Delay); at.After(longest) {
+	at := later(s.Began.Add(l.RecoveryDelay), s.Now)
+	if longest := s.Now.Add(l.RecoveryDelay); at.After(longest) {
 		return longest
 	}
 	return at

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/crashes"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/recovery"
 )
 
-// Proves R1, R3, R5, R6: what is damaged is found at the next open or by a scrub
-// with Repair, and either may be cut off at any point: the next one leaves nothing
-// to find, and every job has run.
+// Proves R1, R3, R5, R6: damage is found at the next open, or by a scrub with Repair, and
+// either may be cut off at any point. The next one leaves nothing to find, and every job
+// has run.
 func TestCrashInRepair(t *testing.T) {
 	names := []string{"healthy", "orphan", "unreachable"}
 	damages := map[string]broken{

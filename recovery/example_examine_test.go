@@ -11,11 +11,13 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// job stores rows as a job has them. A job type never stores what these examples do.
+// job stores rows with the keys of a job. A job type never stores the contradictions of
+// these examples.
 type job struct{ st *object.State }
 
-// atRest is a store with one job of a status, which has neither an alarm nor an open
-// execution. A tool opens the directory of a host that has ended: storage.Options{Dir: "data"}.
+// atRest is a store with one job, which has the given status, no alarm and no open
+// execution. A tool opens the directory of a host that has ended: storage.Options{Dir:
+// "data"}.
 func atRest(status string) *storage.Store {
 	ctx, mem := context.Background(), memstore.New()
 	class := object.Define("report", func(_ context.Context, st *object.State) (*job, error) { return &job{st}, nil })

@@ -49,7 +49,8 @@ func ExampleScrub() {
 	// Output: 1 0 <nil>
 }
 
-// Recovered is the report of what the host found cut off when it opened, and did.
+// Recovered is the report of the executions that were cut off before the host opened, and
+// of their recovery.
 func ExampleRecovered() {
 	withHost(func(_ context.Context, h *object.Host) {
 		fmt.Println(recovery.Recovered(h).Total)

@@ -13,12 +13,13 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/engine"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
 var errDisk = errors.New("the disk does not answer")
 
-// failing is an engine of which one read fails: the one that makes left zero. A read
+// failing is an engine that fails one read: the one that counts left down to zero. A read
 // is a Get, the making of an iterator, or a step of one.
 type failing struct {
 	*memstore.Store
@@ -40,7 +41,7 @@ func (f failing) Get(key []byte) ([]byte, io.Closer, error) {
 	return f.Store.Get(key)
 }
 
-func (f failing) NewIter(lower, upper []byte) (storage.Iterator, error) {
+func (f failing) NewIter(lower, upper []byte) (engine.Iterator, error) {
 	if err := f.fails(); err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (f failing) NewIter(lower, upper []byte) (storage.Iterator, error) {
 
 // failingIter ends at the step that fails.
 type failingIter struct {
-	storage.Iterator
+	engine.Iterator
 	f   failing
 	err error
 }
@@ -80,10 +81,11 @@ func (it *failingIter) Close() error {
 	return errors.Join(it.err, it.Iterator.Close())
 }
 
-// rows is what an object is made of: keys with bytes, an alarm, a mark.
+// rows is the stored content of an object: keys with bytes, an alarm, a mark.
 type rows struct {
 	Keys        map[string]string
 	Armed, Open bool
+	Label       string
 }
 
 var (
@@ -97,8 +99,9 @@ var (
 			errs = append(errs, r.st.SetAlarm(ctx, r.st.Now().Add(time.Hour)))
 		}
 		if o.Open {
-			errs = append(errs, r.st.OpenExecution(ctx, nil))
+			errs = append(errs, r.st.Driver().OpenExecution(ctx, nil))
 		}
+		errs = append(errs, r.st.Driver().SetLabel(ctx, o.Label))
 		return 0, errors.Join(errs...)
 	})
 )
@@ -129,8 +132,8 @@ func stored(t *testing.T) *memstore.Store {
 	return mem.Crash(0)
 }
 
-// eachRead calls walk with each of its reads failing in turn, until one of its calls
-// makes fewer. walk opens what it needs, sets left, and returns the error of the walk.
+// eachRead calls walk again and again. In the n-th call the n-th read fails, until a call
+// makes fewer reads. walk opens its store, sets left, and returns the error of the walk.
 func eachRead(t *testing.T, walk func(t *testing.T, left *atomic.Int64, n int64) error) {
 	for n := int64(1); ; n++ {
 		left := new(atomic.Int64)
@@ -171,7 +174,7 @@ func TestScrubStoreTellsEachReadThatFails(t *testing.T) {
 	})
 }
 
-// So does a look at one object.
+// Examine does not take a read that failed for a row that is not there.
 func TestExamineTellsEachReadThatFails(t *testing.T) {
 	for name := range objects {
 		t.Run(name, func(t *testing.T) {
@@ -200,7 +203,8 @@ func TestExamineTellsEachReadThatFails(t *testing.T) {
 	}
 }
 
-// Proves R6, S9: so does a walk of a live store, with and without Repair.
+// Proves R6, S9: a walk of a live store, with and without Repair, does not take a read
+// that failed for a row that is not there.
 func TestScrubTellsEachReadThatFails(t *testing.T) {
 	for _, repair := range []bool{false, true} {
 		t.Run(fmt.Sprint(repair), func(t *testing.T) {

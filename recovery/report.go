@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Report is what a host has recovered since it was opened (R6).
+// Report lists the recoveries of a host since it was opened (R6).
 type Report struct {
-	Lines []object.Recovery // in order, the last ones if they were very many
-	Total int
+	Lines []object.Recovery `json:"lines"` // in order, the last ones if they were very many
+	Total int               `json:"total"`
 }
 
 // Recovered returns the report of a host as it is now.

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// Finding is a job whose stored rows break a promise.
+// Finding is a job with rows that break a promise.
 type Finding struct {
 	ID       storage.ID `json:"id"`
 	Promise  string     `json:"promise"` // its number in CONTRACT.md
@@ -27,7 +28,7 @@ func (f Finding) String() string {
 	return s
 }
 
-// Scrubbed is what one walk over a store has seen.
+// Scrubbed is the result of one walk over a store.
 type Scrubbed struct {
 	Objects  int       `json:"objects"`  // looked at
 	Suspects int       `json:"suspects"` // running without an alarm: idle by design, if they are not in Findings
@@ -38,8 +39,9 @@ type Scrubbed struct {
 type ScrubOptions struct {
 	// Classes are those to walk. Nil means all that the store has.
 	Classes []string
-	// Repair wakes what seems to need it: the check of the wake-up arms what is
-	// an orphan, and recovers what is lost. Alarms whose timer did not ring fire.
+	// Repair wakes each object with a finding: the check of the wake-up sets the alarm
+	// of an orphan, recovers a lost execution, and gives letters to dead tasks of a
+	// version without them. Alarms that are due fire, also if their timer did not ring.
 	Repair bool
 	// Pause is the wait after each 100 objects. Zero means nine times as long as
 	// these took, and at least 10 ms: so the walk takes at most a tenth of one
@@ -60,12 +62,13 @@ func (o ScrubOptions) pause(took time.Duration) time.Duration {
 	return max(leastPause, 9*took)
 }
 
-// Scrub walks the objects of an open host once and looks for those that break A1,
-// J2, J3, J5 or R3, jobs and partitions of worker pools alike. It reads beside the turns and stops none. A suspicion counts only if a second
-// look finds the same, so that a job in motion is not taken for a broken one.
+// Scrub walks the objects of an open host once and looks for those that break A1, J2, J3,
+// J5, J18, R3 or W10, jobs and partitions of worker pools alike. It reads beside the turns and
+// stops none. A suspicion counts only if a second look finds the same, so that a job in motion is
+// not taken for a broken one.
 // Without Repair, a job that is running without an alarm is counted as a suspect
 // and not as a finding, since only its type knows whether it is idle by design.
-// It ends early, with what it has seen and the cause, when ctx does.
+// It ends early, with the result so far and the cause, when ctx does.
 func Scrub(ctx context.Context, h *object.Host, o ScrubOptions) (Scrubbed, error) {
 	s := scrubber{host: h, store: h.Store(), options: o, rested: h.Seams().Steady()}
 	if o.Repair {
@@ -88,17 +91,27 @@ func Scrub(ctx context.Context, h *object.Host, o ScrubOptions) (Scrubbed, error
 
 // ScrubStore walks a store that no host has open: first all its rows (A1), then
 // its jobs as Scrub does. It changes nothing; opening a host on the store repairs
-// what a wake-up can repair.
+// each job that a wake-up can repair.
 func ScrubStore(store *storage.Store) (Scrubbed, error) {
+	return scrubStore(context.Background(), store)
+}
+
+// scrubStore is ScrubStore with a context, which it looks at before each object.
+func scrubStore(ctx context.Context, store *storage.Store) (Scrubbed, error) {
 	s := scrubber{store: store}
-	if err := store.Check(); err != nil {
+	if err := store.CheckRows(ctx, func(_ storage.ID, err error) error { return err }); err != nil {
 		return s.seen, err
 	}
 	classes, err := store.Classes()
 	for _, class := range classes {
+		if err != nil {
+			break
+		}
 		var bad error
-		err = errors.Join(err, store.Objects(class, "", func(o storage.Object) bool {
-			bad = s.examine(context.Background(), o)
+		err = errors.Join(store.Objects(class, "", func(o storage.Object) bool {
+			if bad = seam.Cause(ctx); bad == nil {
+				bad = s.examine(ctx, o)
+			}
 			return bad == nil
 		}), bad)
 	}
@@ -123,8 +136,8 @@ func ScrubEvery(ctx context.Context, h *object.Host, every time.Duration, o Scru
 	}
 }
 
-// Examine looks at one object of a store that no host has open, and returns what
-// contradicts itself in its rows, or nil. It does not look at A1 for the whole
+// Examine looks at one object of a store that no host has open, and returns the first
+// contradiction between its rows, or nil. It does not look at A1 for the whole
 // store, as Store.Check does.
 func Examine(store *storage.Store, o storage.Object) (*Finding, error) {
 	f, err := look(store, o)
@@ -134,7 +147,7 @@ func Examine(store *storage.Store, o storage.Object) (*Finding, error) {
 	return f.finding(o.ID), nil
 }
 
-// finding is what contradicts itself in the facts of an object, or nil.
+// finding is the first contradiction in the facts of an object, or nil.
 func (f facts) finding(id storage.ID) *Finding {
 	promise, problem, orphan := f.contradiction()
 	if promise == "" {
@@ -175,7 +188,8 @@ func (s *scrubber) walk(ctx context.Context, class string) error {
 	}
 }
 
-// rest pauses for what the walk has done since it rested last.
+// rest pauses for nine times as long as the walk has worked since its last rest, so that
+// the load keeps most of the processor.
 func (s *scrubber) rest(ctx context.Context) error {
 	seams := s.host.Seams()
 	err := seams.Sleep(ctx, s.options.pause(seams.Steady().Sub(s.rested)))
@@ -223,7 +237,7 @@ func (s *scrubber) still(ctx context.Context, o storage.Object, f facts) (bool, 
 	if err != nil || now.Number != o.Number {
 		return false, err
 	}
-	again, err := look(s.store, o)
+	again, err := look(s.store, now)
 	return again == f, err
 }
 
@@ -236,7 +250,11 @@ func (s *scrubber) repair(ctx context.Context, o storage.Object) (bool, error) {
 		}
 		return false, nil // its class is gone, or its constructor fails: the finding stays
 	}
-	f, err := look(s.store, o)
+	now, err := s.store.Find(o.ID)
+	if err != nil {
+		return false, err
+	}
+	f, err := look(s.store, now)
 	left, _, _ := f.contradiction()
 	return left == "" && err == nil, err
 }

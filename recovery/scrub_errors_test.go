@@ -94,7 +94,7 @@ func TestScrubOfAnUnreadableAlarm(t *testing.T) {
 	}
 }
 
-// slow is an object whose call takes until its channel is closed.
+// slow is an object with a call that takes until its channel is closed.
 type slow struct {
 	rawObject
 	end chan struct{}
@@ -133,8 +133,8 @@ type deaf struct{}
 func (deaf) At(seam.Point)           {}
 func (deaf) Fault(p seam.Point) bool { return p.Name == seam.FaultTimerLost }
 
-// Proves R6, A3: a walk with Repair makes alarms fire whose timer did not ring, and one
-// without Repair leaves them.
+// Proves R6, A3: a timer does not ring, and its alarm does not fire. A walk with Repair
+// makes it fire, and one without Repair leaves it.
 func TestRepairRechecksAlarms(t *testing.T) {
 	for _, repair := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -172,7 +172,8 @@ type bell struct {
 
 func (b *bell) Alarm(context.Context, object.AlarmInfo) error { *b.fired++; return nil }
 
-// Proves R6: a report has its last lines, up to the limit, and without any only its sum.
+// Proves R6: a table of the report has the last lines, up to the limit, and always the
+// sums.
 func TestReportLimit(t *testing.T) {
 	lines := []object.Recovery{{Cause: "crash", Action: "one"}, {Cause: "crash", Action: "two"}, {Cause: "stale", Action: "three"}}
 	for limit, want := range map[int]string{0: "one two three", 1: "three", 2: "two three", 3: "one two three", 4: "one two three"} {

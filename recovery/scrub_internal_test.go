@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A walk whose reads are slow pauses longer, so that the load keeps nine tenths
-// of a processor whatever they cost; a pause that is asked for is kept.
+// A walk with slow reads pauses longer, so that nine tenths of a processor stay free for
+// the load. A pause that is asked for is kept.
 func TestScrubPausesAsLongAsItMust(t *testing.T) {
 	for _, c := range []struct{ asked, took, want time.Duration }{
 		{0, 0, 10 * time.Millisecond},

@@ -9,20 +9,21 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// scribe is an object whose constructor writes the metadata of a kind, and which
-// writes what it is told: a job type that does not mend what it finds.
+// scribe is a job type that does not mend its findings: it stores any metadata it is
+// given.
 type scribe struct{ st *object.State }
 
 func (scribe) Alarm(context.Context, object.AlarmInfo) error { return nil }
 
-// scribes is a class of scribes. Woken, one whose metadata has a "then" writes that
-// in their place.
+// scribes is a class of scribes. If the metadata has a field "then", the constructor
+// stores the value of that field as the new metadata.
 func scribes() (*object.Class[scribe], *object.Method[map[string]any, int]) {
 	class := object.Define("scribe", func(ctx context.Context, st *object.State) (*scribe, error) {
 		var meta map[string]any
@@ -30,7 +31,8 @@ func scribes() (*object.Class[scribe], *object.Method[map[string]any, int]) {
 			return nil, err
 		}
 		if then, ok := meta["then"]; ok {
-			return &scribe{st}, st.Storage().Put(ctx, "meta", then)
+			status, _ := then.(map[string]any)["status"].(string)
+			return &scribe{st}, errors.Join(st.Storage().Put(ctx, "meta", then), st.Driver().SetLabel(ctx, jobs.Status(status).Label()))
 		}
 		return &scribe{st}, nil
 	})
@@ -39,7 +41,7 @@ func scribes() (*object.Class[scribe], *object.Method[map[string]any, int]) {
 	})
 }
 
-// alive runs fn with a host on virtual time whose one object has the metadata.
+// alive runs fn with a host on virtual time that has one object, with the metadata.
 func alive(t *testing.T, meta map[string]any, fn func(h *object.Host, write func(map[string]any))) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -59,12 +61,12 @@ func alive(t *testing.T, meta map[string]any, fn func(h *object.Host, write func
 	})
 }
 
-// Proves R6, Case JB9: a finding is told as repaired only if a look after the
-// wake-up finds nothing any more, neither the same nor another contradiction.
+// Proves R6, Case JB9: a finding is reported as repaired only if a look after the wake-up
+// finds no contradiction, neither the same nor another.
 func TestRepairIsLookedAtAgain(t *testing.T) {
 	executing := map[string]any{"status": "executing"}
 	for name, c := range map[string]struct {
-		then     any // what the wake-up makes of it; nil: nothing
+		then     any // the metadata after the wake-up; nil: as before
 		repaired bool
 	}{
 		"stays":   {nil, false},
@@ -108,8 +110,9 @@ func TestSecondLookOnALiveStore(t *testing.T) {
 	}
 }
 
-// Proves R6: a job that cannot be woken, because its constructor fails, is a finding
-// that is not repaired, and the walk goes on. One that a context ends is cut off.
+// Proves R6: a job that cannot be woken, because its constructor fails, is a finding that
+// is not repaired, and the walk goes on. If the context ends meanwhile, the walk ends
+// with it.
 func TestRepairOfWhatCannotBeWoken(t *testing.T) {
 	refused, enough := errors.New("refused"), errors.New("enough")
 	for name, want := range map[string]error{"constructor": nil, "context": enough} {
@@ -183,10 +186,10 @@ func many(t *testing.T, n int, o rows, fn func(h *object.Host)) {
 }
 
 // Proves R6: a walk sees all pages of 100 objects, pauses after each, and ends with its
-// context, with what it has seen.
+// context. The objects seen until then are counted.
 func TestScrubGoesPageByPage(t *testing.T) {
 	for n, pauses := range map[int]time.Duration{100: 1, 101: 2, 201: 3} {
-		many(t, n, rows{Keys: map[string]string{"meta": `{"status":"paused"}`}}, func(h *object.Host) {
+		many(t, n, rows{Keys: map[string]string{"meta": `{"status":"paused"}`}, Label: "paused"}, func(h *object.Host) {
 			began := time.Now()
 			seen, err := recovery.Scrub(context.Background(), h, recovery.ScrubOptions{Pause: time.Minute})
 			if took := time.Since(began); err != nil || seen.Objects != n || took != pauses*time.Minute {
@@ -202,10 +205,10 @@ func TestScrubGoesPageByPage(t *testing.T) {
 	}
 }
 
-// Proves R6: ScrubEvery tells of each walk that found something, and of no other.
+// Proves R6: ScrubEvery reports each walk with findings, and no other.
 func TestScrubEvery(t *testing.T) {
 	for status, found := range map[string]int{"executing": 1, "paused": 0} {
-		many(t, 1, rows{Keys: map[string]string{"meta": `{"status":"` + status + `"}`}}, func(h *object.Host) {
+		many(t, 1, rows{Keys: map[string]string{"meta": `{"status":"` + status + `"}`}, Label: jobs.Status(status).Label()}, func(h *object.Host) {
 			enough := errors.New("enough")
 			ctx, cancel := context.WithCancelCause(context.Background())
 			time.AfterFunc(150*time.Minute, func() { cancel(enough) })
@@ -223,8 +226,8 @@ func TestScrubEvery(t *testing.T) {
 	}
 }
 
-// Proves R6: a walk without Repair wakes nothing, and one whose context ends between two
-// looks ends there.
+// Proves R6: a walk without Repair wakes nothing. A walk ends between two looks if its
+// context ends there.
 func TestScrubWithoutRepairWakesNothing(t *testing.T) {
 	for _, repair := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// ticker is a job type, and raw writes into its objects what a correct runtime
-// would never store.
+// ticker is a job type. raw writes rows into its objects that a correct runtime would
+// never store.
 var ticker = continuous.New(continuous.Config[int]{
 	Name: "ticker", Schedule: jobs.Every(time.Hour), StartLater: true,
 	Run: func(context.Context, *continuous.Run[int]) error { return nil },
@@ -27,6 +27,8 @@ type broken struct {
 	Meta  map[string]any
 	Armed bool
 	Open  bool
+	Due   time.Time // of its alarm; zero: in an hour, if it is armed
+	Label string
 }
 
 type rawObject struct{ st *object.State }
@@ -42,10 +44,15 @@ var (
 				r.st.Storage().Put(ctx, "cursor", jobs.StartCursor(r.st.Now())))
 		}
 		if b.Armed {
-			errs = append(errs, r.st.SetAlarm(ctx, r.st.Now().Add(time.Hour)))
+			at := b.Due
+			if at.IsZero() {
+				at = r.st.Now().Add(time.Hour)
+			}
+			errs = append(errs, r.st.SetAlarm(ctx, at))
 		}
+		errs = append(errs, r.st.Driver().SetLabel(ctx, b.Label))
 		if b.Open {
-			errs = append(errs, r.st.OpenExecution(ctx, nil))
+			errs = append(errs, r.st.Driver().OpenExecution(ctx, nil))
 		}
 		return 0, errors.Join(errs...)
 	})
@@ -105,8 +112,8 @@ func same(t *testing.T, name, got string, want ...string) {
 	}
 }
 
-// Proves R6: a scrub of a store at rest finds what breaks J2, J3 and J5, and
-// counts what may break R3.
+// Proves R6: a scrub of a store at rest finds objects that break J2, J3 and J5, and
+// counts those that may break R3.
 func TestScrubStore(t *testing.T) {
 	store, err := storage.Open(storage.Options{Dir: damage(t)})
 	if err != nil {
@@ -126,7 +133,114 @@ func TestScrubStore(t *testing.T) {
 	}
 }
 
-// Examine says of one object what a scrub would, and which of it is a suspicion.
+// Proves R6, J3, R3: a job that rests has an alarm if and only if its metadata has a time, and
+// at that time, also if a wake-up has failed and comes later; one that is stuck has an alarm for
+// its next try.
+func TestScrubOfResting(t *testing.T) {
+	const at = "2100-01-01T00:00:00.000000001Z"
+	due, err := time.Parse(time.RFC3339Nano, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	retry := map[string]any{"retryAt": at}
+	jobs := map[string]map[string]any{
+		"paused": {"status": "paused"}, "paused-until": {"status": "paused", "pausedUntil": at},
+		"completed": {"status": "completed"}, "completed-until": {"status": "completed", "retireAt": at},
+		"cancelled-until": {"status": "cancelled", "retireAt": at}, "failed-until": {"status": "failed", "retireAt": at},
+		"failed-owing": {"status": "failed", "retireAt": at, "hooks": 1},
+		"stuck":        {"status": "stuck"}, "stuck-until": {"status": "stuck", "run": retry},
+	}
+	for name, c := range map[string]struct {
+		armed bool
+		due   time.Time
+		want  []string
+	}{
+		"none": {false, time.Time{}, []string{
+			"ticker/cancelled-until: status is cancelled until " + at + " and no alarm is set (J3)",
+			"ticker/completed-until: status is completed until " + at + " and no alarm is set (J3)",
+			"ticker/failed-until: status is failed until " + at + " and no alarm is set (J3)",
+			"ticker/paused-until: status is paused until " + at + " and no alarm is set (J3)",
+			"ticker/stuck-until: status is stuck, a retry is due and no alarm is set (R3)",
+		}},
+		"right": {true, due, []string{
+			"ticker/completed: an alarm is set and status is completed (J3)",
+			"ticker/paused: an alarm is set and status is paused (J3)",
+			"ticker/stuck: an alarm is set and status is stuck (J3)",
+		}},
+		"late": {true, due.Add(1), []string{
+			"ticker/cancelled-until: status is cancelled until " + at + " and the alarm is set to 2100-01-01T00:00:00.000000002Z (J3)",
+			"ticker/completed-until: status is completed until " + at + " and the alarm is set to 2100-01-01T00:00:00.000000002Z (J3)",
+			"ticker/completed: an alarm is set and status is completed (J3)",
+			"ticker/failed-until: status is failed until " + at + " and the alarm is set to 2100-01-01T00:00:00.000000002Z (J3)",
+			"ticker/paused-until: status is paused until " + at + " and the alarm is set to 2100-01-01T00:00:00.000000002Z (J3)",
+			"ticker/paused: an alarm is set and status is paused (J3)",
+			"ticker/stuck: an alarm is set and status is stuck (J3)",
+		}},
+	} {
+		dir := t.TempDir()
+		h := open(t, dir, raw)
+		for id, meta := range jobs {
+			b := broken{Meta: meta, Armed: c.armed, Due: c.due, Label: meta["status"].(string)}
+			if _, err := put.Call(t.Context(), h, id, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		shut(t, h)
+		store, err := storage.Open(storage.Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, err := recovery.ScrubStore(store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, name, list(seen), append([]string{"9 objects, 0 suspects"}, c.want...)...)
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Proves J3, A2: a wake-up of a resting job that fails is tried again later, and the scrubber
+// does not take that for a wrong alarm.
+func TestScrubOfAWakeUpThatFails(t *testing.T) {
+	dir := t.TempDir()
+	failing := object.Define("ticker", func(_ context.Context, st *object.State) (*rawFailing, error) { return &rawFailing{st}, nil })
+	fail := object.Handle(failing, "put", func(r *rawFailing, ctx context.Context, at time.Time) (int, error) {
+		meta := map[string]any{"status": "completed", "retireAt": at}
+		return 0, errors.Join(r.st.Storage().Put(ctx, "meta", meta), r.st.SetAlarm(ctx, at), r.st.Driver().SetLabel(ctx, "completed"))
+	})
+	h := open(t, dir, failing)
+	at := time.Now().Round(0).UTC()
+	if _, err := fail.Call(t.Context(), h, "a", at); err != nil {
+		t.Fatal(err)
+	}
+	for due := at; due.Equal(at); {
+		in, err := h.Inspect(t.Context(), failing.ID("a"))
+		if err != nil || in.Alarm == nil {
+			t.Fatal(in.Alarm, err)
+		}
+		due = in.Alarm.Due
+	}
+	shut(t, h)
+	store, err := storage.Open(storage.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen, err := recovery.ScrubStore(store); err != nil || len(seen.Findings) > 0 {
+		t.Errorf("%s, %v", list(seen), err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type rawFailing struct{ st *object.State }
+
+func (rawFailing) Alarm(context.Context, object.AlarmInfo) error { return errors.New("not now") }
+
+// Examine finds in one object the same as a scrub, and says which finding is only a
+// suspicion.
 func TestExamine(t *testing.T) {
 	store, err := storage.Open(storage.Options{Dir: damage(t)})
 	if err != nil {
@@ -151,8 +265,8 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// Proves R6, R3: a scrub of a live store with Repair arms what nobody would wake,
-// from its schedule, and a second scrub finds it well.
+// Proves R6, R3: a scrub of a live store with Repair arms a job without an alarm, from
+// its schedule, and a second scrub finds it well.
 func TestScrubRepairs(t *testing.T) {
 	h := open(t, damage(t), ticker)
 	defer shut(t, h)

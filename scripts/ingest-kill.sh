@@ -6,4 +6,4 @@
 #   scripts/ingest-kill.sh -n 6 -src DIR -seed 42
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-exec go run ./internal/killtest "$@"
+exec go run ./internal/prove/killtest "$@"

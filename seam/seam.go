@@ -1,4 +1,4 @@
-// Package seam holds what a host takes from outside itself: time, goroutines,
+// Package seam holds all that a host takes from outside itself: time, goroutines,
 // randomness, and a probe that is told of the points where a crash can matter.
 //
 //   - In production these are the wall clock, ordinary goroutines, the runtime's
@@ -29,12 +29,23 @@ type Clock interface {
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
-// Steady is a Clock whose times say nothing of how long ago they were, because its
+// Steady is a Clock with times that do not tell how long ago they were, because its
 // wall clock jumps and they have no monotonic part, as those of package time have.
 type Steady interface {
 	Clock
 	// Steady is a time that never jumps: only differences of it mean anything.
 	Steady() time.Time
+}
+
+// Following is a Clock with timers that follow its wall clock when that jumps, as the clock
+// of a simulation is. With any other Clock a caller that waits for a time of day looks at
+// the clock now and then, because an ordinary timer does not notice a jump.
+type Following interface {
+	Clock
+	// AtFunc runs f once, as AfterFunc does, when the clock shows at. If the clock jumps
+	// beyond at, f runs when the caller would have looked: at the next multiple of look
+	// since the timer was set. look must be positive.
+	AtFunc(at time.Time, look time.Duration, f func()) Timer
 }
 
 // Timer is a function that a Clock has yet to run.
@@ -47,12 +58,19 @@ type Timer interface {
 // Executor runs tasks and lets them wait. Its methods may be called from any
 // task. Waiting on anything but an Executor hides the wait from a simulation.
 type Executor interface {
-	// Go starts f as a task of its own. The name tells what it is for in
+	// Go starts f as a task of its own. The name tells its purpose in
 	// reports of a simulation.
 	Go(name string, f func())
 	// Wait returns nil once ready yields a value or is closed, and
 	// Cause(ctx) if ctx ends first. If both have happened, ready wins.
 	Wait(ctx context.Context, ready <-chan struct{}) error
+}
+
+// Exiter is an Executor that must know which tasks end their goroutines on purpose.
+type Exiter interface {
+	Executor
+	// Exiting is called by the running task, immediately before it ends its goroutine.
+	Exiting()
 }
 
 // Probe is told of each named point that a task reaches. A simulation counts
@@ -80,11 +98,37 @@ type Sharing interface {
 	Shared(object, problem string)
 }
 
+// Turns is a Probe that follows the turns of handlers, so that it sees which turn calls
+// another object. It is not told of constructors.
+type Turns interface {
+	Probe
+	// TurnBegan is told of a turn before its handler runs.
+	TurnBegan(t Turn)
+	// TurnCommitted is told that the turn of that ID has committed rows.
+	TurnCommitted(id any)
+	// TurnEnded is told that the handler of the turn has ended, and commits no more. It is
+	// told at least once, and before the caller of the turn goes on.
+	TurnEnded(id any)
+}
+
+// Turn is one run of a handler.
+type Turn struct {
+	ID         any    // of this turn; == tells one turn from another while both are under way
+	Caller     any    // ID of the turn that made the call; nil if no turn did
+	Object     string // class/name
+	Method     string // its name; "alarm" for an alarm handler, "work" for State.Do
+	Repeatable bool   // a repeat does no harm: the call has an idempotency key, or says so
+}
+
 // Faults that a simulation may choose: no machine does this by itself, but a
 // host is to live with it.
 const (
 	FaultTimerLost  = "alarm/lost"  // a timer of the alarm scheduler rings in vain
 	FaultAlarmTwice = "alarm/twice" // an alarm that is due is delivered twice
+	// FaultMessageLate: a message that was sent waits on disk, as if the host had no room.
+	FaultMessageLate = "message/late"
+	// FaultMessageTwice: a message that is due for another attempt is delivered twice.
+	FaultMessageTwice = "message/twice"
 )
 
 // Point is a place in the life of a host where a crash can matter.

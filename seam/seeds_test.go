@@ -1,3 +1,3 @@
 package seam_test
 
-import _ "github.com/holdfast-dev/holdfast/internal/seeds" // the tests draw the same inputs in each run
+import _ "github.com/holdfast-dev/holdfast/internal/testing/seeds" // the tests draw the same inputs in each run

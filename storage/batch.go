@@ -3,22 +3,30 @@ package storage
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/holdfast-dev/holdfast/storage/engine"
 )
 
-// A Batch collects the changes of one commit. It is for one goroutine. Its bytes
-// are deterministic: the same calls give the same representation.
+// A Batch collects the changes of one commit, in the order of the calls: the last
+// change of a key counts. The zero Batch is empty and ready for use. A Batch is for one
+// goroutine. Its bytes are deterministic: the same calls give the same representation,
+// so that simulations can be repeated.
 //
-// The representation is the one of Pebble's batches: a header of 12 bytes
-// (sequence number, count) and a record for each change.
+// The representation is the one of Pebble's batches, which package engine describes,
+// because Pebble then takes it without a copy of each record.
 type Batch struct {
-	id      ID    // whose changes these are; for probe points
+	id      ID    // the object that the changes belong to; for probe points
 	removal int64 // of the first bucket of marks that it sets one of; 0: it sets none
 	expires int64 // of the first entry of the expiry index that it sets; 0: it sets none
 	data    []byte
 	count   uint32
+
+	// messages has the place in data of each message's number, which Commit draws.
+	messages []int
+	// delayed has the places in data where the number of such a message stands again.
+	delayed []delayedNumbers
 
 	// overlay answers reads of the batch's own changes, if these are more than
 	// fewRecords or a range is read. It covers the records before overlayLen.
@@ -28,53 +36,49 @@ type Batch struct {
 	order      keyOrder // of the overlay's keys, from the first read of a range on
 }
 
-// change is the newest record of a key: its value's place in data, or a deletion.
+// change is the newest record of a key: the place of its value in data, or a deletion.
 type change struct {
 	from, to int
 	deleted  bool
 }
 
+// span is the keys from lower on and before upper.
 type span struct{ lower, upper string }
 
-const (
-	batchHeaderLen = 12
+// fewRecords is how many records a read looks through one by one: that costs less
+// than an overlay, which copies each key.
+const fewRecords = 16
 
-	// fewRecords is how many records a read looks through one by one: that
-	// costs less than an overlay, which copies each key.
-	fewRecords = 16
-
-	recordDelete      = 0
-	recordSet         = 1
-	recordRangeDelete = 15
-)
-
+// begin makes room for the header, which Repr fills in.
 func (b *Batch) begin() {
 	if len(b.data) == 0 {
-		b.data = append(b.data[:0], make([]byte, batchHeaderLen)...)
+		b.data = append(b.data[:0], make([]byte, engine.HeaderBytes)...)
 	}
 }
 
 // Set puts key with value, which are copied.
 func (b *Batch) Set(key, value []byte) {
-	b.record(recordSet, key)
+	b.record(engine.KindSet, key)
 	b.data = appendBytes(b.data, value)
 }
 
 // Delete removes key.
-func (b *Batch) Delete(key []byte) { b.record(recordDelete, key) }
+func (b *Batch) Delete(key []byte) { b.record(engine.KindDelete, key) }
 
 // DeleteRange removes every key in [lower, upper).
 func (b *Batch) DeleteRange(lower, upper []byte) {
-	b.record(recordRangeDelete, lower)
+	b.record(engine.KindDeleteRange, lower)
 	b.data = appendBytes(b.data, upper)
 }
 
+// record begins a record of a key. The caller appends the second field, if the kind
+// has one.
 func (b *Batch) record(kind byte, key []byte) {
 	b.open(kind, len(key))
 	b.data = append(b.data, key...)
 }
 
-// open begins a record whose key has n bytes. The caller appends them to data.
+// open begins a record with a key of n bytes. The caller appends them to data.
 func (b *Batch) open(kind byte, n int) {
 	b.begin()
 	b.data = append(b.data, kind)
@@ -82,6 +86,7 @@ func (b *Batch) open(kind byte, n int) {
 	b.count++
 }
 
+// appendBytes appends a field with its length before it.
 func appendBytes(dst, b []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(b)))
 	return append(dst, b...)
@@ -93,41 +98,51 @@ func (b *Batch) Empty() bool { return b.count == 0 }
 // Len is the size of the representation in bytes.
 func (b *Batch) Len() int { return len(b.data) }
 
-// Repr returns the representation, which is valid until the next change.
+// Repr returns the representation, which is valid until the next change. It is not
+// copied, so the caller must not change it.
 func (b *Batch) Repr() []byte {
 	b.begin()
 	binary.LittleEndian.PutUint32(b.data[8:], b.count)
 	return b.data
 }
 
-// Reset empties the batch and keeps its memory for reuse, unless it is large.
+// Reset empties the batch and keeps its memory for reuse, unless it is larger than
+// 64 KiB, because one large commit must not make a pool of batches large for ever.
 func (b *Batch) Reset() {
 	const keepBytes = 64 << 10
 	if cap(b.data) > keepBytes {
-		b.data = nil
+		b.data, b.messages, b.delayed = nil, nil, nil
 	}
-	*b = Batch{data: b.data[:0]}
+	*b = Batch{data: b.data[:0], messages: b.messages[:0], delayed: b.delayed[:0]}
 }
 
-// A Savepoint is a place in a batch to which Rollback can return.
+// A Savepoint is a place in a batch to which Rollback can return. It is of no use after
+// a Rollback to an earlier one, and after Reset.
 type Savepoint struct {
-	len   int
-	count uint32
+	len      int
+	count    uint32
+	messages int
+	delayed  int
 }
 
 // Savepoint returns the present place.
-func (b *Batch) Savepoint() Savepoint { return Savepoint{len(b.data), b.count} }
+func (b *Batch) Savepoint() Savepoint {
+	return Savepoint{len(b.data), b.count, len(b.messages), len(b.delayed)}
+}
 
-// Rollback undoes every change made since sp was taken.
+// Rollback undoes every change made since sp was taken. It costs nothing by itself; the
+// next read of the batch's own changes reads all its records again.
 func (b *Batch) Rollback(sp Savepoint) {
-	b.data, b.count = b.data[:sp.len], sp.count
+	b.data, b.count, b.messages = b.data[:sp.len], sp.count, b.messages[:sp.messages]
+	b.delayed = b.delayed[:sp.delayed]
 	if b.overlayLen > sp.len {
 		b.overlay, b.ranges, b.overlayLen, b.order = nil, nil, 0, keyOrder{}
 	}
 }
 
-// lookup returns the batch's own answer for key: its value, or that it is
-// deleted, or that the batch says nothing of it (known is false).
+// lookup returns the batch's own answer for key: its value, or that it is deleted, or
+// that no record of the batch concerns it (known is false). The value shares memory
+// with the batch.
 func (b *Batch) lookup(key []byte) (value []byte, deleted, known bool) {
 	switch {
 	case b.count == 0:
@@ -142,17 +157,17 @@ func (b *Batch) lookup(key []byte) (value []byte, deleted, known bool) {
 	return nil, true, b.covered(string(key))
 }
 
-// scan is lookup by reading all records: the last that tells of key counts.
+// scan is lookup by reading all records: the last that concerns key counts.
 func (b *Batch) scan(key []byte) (value []byte, deleted, known bool) {
-	for off := batchHeaderLen; off < len(b.data); {
+	for off := engine.HeaderBytes; off < len(b.data); {
 		kind, k, from, to, next := parseRecord(b.data, off)
 		switch {
-		case kind == recordRangeDelete:
+		case kind == engine.KindDeleteRange:
 			if bytes.Compare(k, key) <= 0 && bytes.Compare(key, b.data[from:to]) < 0 {
 				value, deleted, known = nil, true, true
 			}
 		case bytes.Equal(k, key):
-			value, deleted, known = b.data[from:to], kind == recordDelete, true
+			value, deleted, known = b.data[from:to], kind == engine.KindDelete, true
 		}
 		off = next
 	}
@@ -163,18 +178,18 @@ func (b *Batch) scan(key []byte) (value []byte, deleted, known bool) {
 // looks at the last of those alone, so it may miss an earlier one.
 func (b *Batch) sets(lower, upper []byte) bool {
 	var last []byte
-	for off := batchHeaderLen; off < len(b.data); {
+	for off := engine.HeaderBytes; off < len(b.data); {
 		kind, key, from, to, next := parseRecord(b.data, off)
 		switch kind {
-		case recordSet:
+		case engine.KindSet:
 			if bytes.Compare(lower, key) <= 0 && bytes.Compare(key, upper) < 0 {
 				last = key
 			}
-		case recordDelete:
+		case engine.KindDelete:
 			if bytes.Equal(key, last) {
 				last = nil
 			}
-		case recordRangeDelete:
+		case engine.KindDeleteRange:
 			if bytes.Compare(key, last) <= 0 && bytes.Compare(last, b.data[from:to]) < 0 {
 				last = nil
 			}
@@ -194,7 +209,8 @@ func (b *Batch) covered(key string) bool {
 	return false
 }
 
-// within returns the batch's own changes in [lower, upper) in the order of keys.
+// within returns copies of the batch's own changes in [lower, upper), in the order of
+// keys. An empty upper is no bound.
 func (b *Batch) within(lower, upper string) []overlaid {
 	if b.count == 0 {
 		return nil
@@ -208,34 +224,36 @@ func (b *Batch) within(lower, upper string) []overlaid {
 		if upper != "" && k >= upper {
 			break
 		}
-		if c, ok := b.overlay[k]; ok { // else a range delete took it
+		if c, ok := b.overlay[k]; ok { // else a later range delete removed it
 			out = append(out, overlaid{k, slices.Clone(b.data[c.from:c.to]), c.deleted})
 		}
 	}
 	return out
 }
 
-// overlaid is a change as an iterator keeps it.
+// overlaid is a change as an iterator keeps it: a copy, because the batch may grow
+// while the iterator is open.
 type overlaid struct {
 	key     string
 	value   []byte
 	deleted bool
 }
 
-// index brings the overlay up to the end of the batch.
+// index brings the overlay up to the end of the batch. It reads each record once, so
+// that writes and reads that take turns cost no more than either alone.
 func (b *Batch) index() {
 	if b.overlay == nil {
 		b.overlay = make(map[string]change)
-		b.overlayLen = batchHeaderLen
+		b.overlayLen = engine.HeaderBytes
 	}
 	for b.overlayLen < len(b.data) {
 		kind, key, from, to, next := parseRecord(b.data, b.overlayLen)
 		switch kind {
-		case recordSet, recordDelete:
+		case engine.KindSet, engine.KindDelete:
 			k := string(key)
-			b.overlay[k] = change{from: from, to: to, deleted: kind == recordDelete}
+			b.overlay[k] = change{from: from, to: to, deleted: kind == engine.KindDelete}
 			b.order.add(k)
-		case recordRangeDelete:
+		case engine.KindDeleteRange:
 			r := span{string(key), string(b.data[from:to])}
 			for k := range b.overlay {
 				if r.lower <= k && k < r.upper {
@@ -296,65 +314,11 @@ func parseRecord(data []byte, off int) (kind byte, key []byte, from, to, next in
 	off += w
 	key = data[off : off+int(n)]
 	off += int(n)
-	if kind == recordDelete {
+	if kind == engine.KindDelete {
 		return kind, key, 0, 0, off
 	}
 	n, w = binary.Uvarint(data[off:])
 	from = off + w
 	to = from + int(n)
 	return kind, key, from, to, to
-}
-
-// A Record is one change of a batch: a value set, a key deleted, or the keys in
-// [Key, Upper) deleted.
-type Record struct {
-	Key, Value, Upper []byte
-	Deleted           bool // Key is deleted, or the range if Upper is set
-}
-
-// ReadBatch calls f with each record of repr in order, and returns an error if
-// repr is not a representation that Batch makes. Engines other than Pebble apply
-// batches with it.
-func ReadBatch(repr []byte, f func(Record)) error {
-	if len(repr) < batchHeaderLen {
-		return fmt.Errorf("storage: batch of %d bytes", len(repr))
-	}
-	rest := repr[batchHeaderLen:]
-	for range binary.LittleEndian.Uint32(repr[8:]) {
-		if len(rest) == 0 {
-			return fmt.Errorf("storage: batch ends early")
-		}
-		kind := rest[0]
-		key, tail, ok := takeBytes(rest[1:])
-		var second []byte
-		if ok && kind != recordDelete {
-			second, tail, ok = takeBytes(tail)
-		}
-		if !ok {
-			return fmt.Errorf("storage: batch record is cut off")
-		}
-		switch kind {
-		case recordSet:
-			f(Record{Key: key, Value: second})
-		case recordDelete:
-			f(Record{Key: key, Deleted: true})
-		case recordRangeDelete:
-			f(Record{Key: key, Upper: second, Deleted: true})
-		default:
-			return fmt.Errorf("storage: batch record of kind %d", kind)
-		}
-		rest = tail
-	}
-	if len(rest) != 0 {
-		return fmt.Errorf("storage: %d bytes after the batch", len(rest))
-	}
-	return nil
-}
-
-func takeBytes(b []byte) (field, rest []byte, ok bool) {
-	n, w := binary.Uvarint(b)
-	if w <= 0 || n > uint64(len(b)-w) {
-		return nil, nil, false
-	}
-	return b[w : w+int(n)], b[w+int(n):], true
 }

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A batch over a store reads like a map: its own changes first, then what the
-// store holds, also after rollbacks, in both directions and over any bounds.
+// A batch over a store reads like a map: its own changes first, then the rows of the
+// store, also after rollbacks, in both directions and over any bounds.
 func TestBatchReadsLikeMap(t *testing.T) {
 	s := memStore(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -76,15 +75,15 @@ func TestRangesBetweenManyChanges(t *testing.T) {
 	}
 }
 
-// batchModel is a batch on one object, beside what its reads must return.
+// batchModel is a batch on one object, and a model of its reads.
 type batchModel struct {
 	t      testing.TB
 	store  *Store
 	object Object
 
 	batch  Batch
-	stored map[string]string // what is committed
-	seen   map[string]string // what reads through the batch return
+	stored map[string]string // the committed values
+	seen   map[string]string // the values that reads through the batch return
 
 	savepoints []savedModel
 }
@@ -126,7 +125,7 @@ func (m *batchModel) DeleteRange(rt *rapid.T) {
 // Clear deletes a range key by key, or as a range if there are many.
 func (m *batchModel) Clear(rt *rapid.T) {
 	lower, upper := keys.Draw(rt, "lower"), keys.Draw(rt, "upper")
-	if err := m.store.ClearData(&m.batch, m.object, lower, upper); err != nil {
+	if err := m.store.DeleteDataRange(&m.batch, m.object, lower, upper); err != nil {
 		rt.Fatal(err)
 	}
 	maps.DeleteFunc(m.seen, func(k, _ string) bool { return lower <= k && (upper == "" || k < upper) })
@@ -185,7 +184,7 @@ func (m *batchModel) Check(rt *rapid.T) {
 	}
 }
 
-// list returns what ListData yields, as key=value.
+// list returns the rows of ListData, as key=value.
 func list(t rapid.TB, s *Store, b *Batch, o Object, lower, upper string, reverse bool) []string {
 	it, err := s.ListData(b, o, lower, upper, reverse)
 	if err != nil {
@@ -201,7 +200,7 @@ func list(t rapid.TB, s *Store, b *Batch, o Object, lower, upper string, reverse
 	return out
 }
 
-// between is what list must return of m.
+// between is a model of list: the part of m between the bounds.
 func between(m map[string]string, lower, upper string, reverse bool) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -215,9 +214,8 @@ func between(m map[string]string, lower, upper string, reverse bool) []string {
 	return out
 }
 
-// What a batch sets after it deleted a range is there for its own reads, in a
-// batch that is read one by one and in one with an overlay. Proves S2's last
-// sentence.
+// A batch deletes a range and then sets a key in it. Its reads see the key, in a batch
+// that is read one by one and in one with an overlay. Proves S2's last sentence.
 func TestReadsAfterADeletedRange(t *testing.T) {
 	for name, before := range map[string]int{"few records": 0, "overlay": fewRecords + 1} {
 		t.Run(name, func(t *testing.T) {
@@ -240,8 +238,7 @@ func TestReadsAfterADeletedRange(t *testing.T) {
 	}
 }
 
-// An iterator shows the moment it was made, whatever is written meanwhile.
-// Proves S4's snapshot.
+// An iterator shows the moment it was made, without later commits. Proves S4's snapshot.
 func TestIterShowsItsMoment(t *testing.T) {
 	s := memStore(t)
 	o := newObject(t, s, "c", "n")
@@ -268,7 +265,7 @@ func TestIterShowsItsMoment(t *testing.T) {
 	}
 }
 
-// What a read returns stays as it was when the batch is changed afterwards.
+// The result of a read stays as it was when the batch is changed afterwards.
 func TestReadsAreCopies(t *testing.T) {
 	s := memStore(t)
 	o := newObject(t, s, "c", "n")
@@ -288,7 +285,7 @@ func TestReadsAreCopies(t *testing.T) {
 func TestResetKeepsNoChange(t *testing.T) {
 	s := memStore(t)
 	o := newObject(t, s, "c", "n")
-	for _, size := range []int{1, 100 << 10} { // below and above what Reset keeps
+	for _, size := range []int{1, 100 << 10} { // below and above the size that Reset keeps
 		var b Batch
 		b.For(o.ID)
 		b.SetData(o, "k", make([]byte, size))
@@ -300,83 +297,4 @@ func TestResetKeepsNoChange(t *testing.T) {
 			t.Errorf("after Reset of %d bytes: key %v, empty %v, %d bytes, id %v", size, ok, b.Empty(), b.Len(), b.id)
 		}
 	}
-}
-
-// The same calls give the same bytes, and ReadBatch reads them back.
-func TestReadBatchReadsWhatBatchWrites(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		raw := rapid.SliceOfN(rapid.Byte(), 0, 300)
-		var b, again Batch
-		var want []Record
-		for range rapid.IntRange(0, 8).Draw(rt, "records") {
-			key, second := raw.Draw(rt, "key"), raw.Draw(rt, "second")
-			switch rapid.IntRange(0, 2).Draw(rt, "kind") {
-			case 0:
-				b.Set(key, second)
-				again.Set(key, second)
-				want = append(want, Record{Key: key, Value: second})
-			case 1:
-				b.Delete(key)
-				again.Delete(key)
-				want = append(want, Record{Key: key, Deleted: true})
-			case 2:
-				b.DeleteRange(key, second)
-				again.DeleteRange(key, second)
-				want = append(want, Record{Key: key, Upper: second, Deleted: true})
-			}
-		}
-		if !bytes.Equal(b.Repr(), again.Repr()) {
-			rt.Fatal("the same calls gave different bytes")
-		}
-		var got []Record
-		if err := ReadBatch(b.Repr(), func(r Record) { got = append(got, r) }); err != nil {
-			rt.Fatal(err)
-		}
-		if !slices.EqualFunc(got, want, sameRecord) {
-			rt.Fatalf("read %v, wrote %v", got, want)
-		}
-	})
-}
-
-func sameRecord(x, y Record) bool {
-	return bytes.Equal(x.Key, y.Key) && bytes.Equal(x.Value, y.Value) && bytes.Equal(x.Upper, y.Upper) && x.Deleted == y.Deleted
-}
-
-// ReadBatch refuses or reads any bytes, and reads only what Batch would write.
-func FuzzReadBatch(f *testing.F) {
-	var b Batch
-	f.Add(slices.Clone(b.Repr()))
-	b.Set([]byte("key"), []byte("value"))
-	b.Delete([]byte("key"))
-	b.DeleteRange([]byte("a"), []byte("b"))
-	f.Add(slices.Clone(b.Repr()))
-	f.Add(b.Repr()[:b.Len()-1])
-	f.Add(append(slices.Clone(b.Repr()), 0))
-	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff"))
-	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
-	f.Fuzz(func(t *testing.T, repr []byte) {
-		var b Batch
-		records := 0
-		err := ReadBatch(repr, func(r Record) {
-			records++
-			switch {
-			case !r.Deleted:
-				b.Set(r.Key, r.Value)
-			case r.Upper != nil:
-				b.DeleteRange(r.Key, r.Upper)
-			default:
-				b.Delete(r.Key)
-			}
-		})
-		if records > len(repr) {
-			t.Fatalf("%d records in %d bytes", records, len(repr))
-		}
-		if err != nil {
-			return
-		}
-		again := 0
-		if err := ReadBatch(b.Repr(), func(Record) { again++ }); err != nil || again != records {
-			t.Fatalf("written again: %d records of %d, %v", again, records, err)
-		}
-	})
 }

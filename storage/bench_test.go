@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
 // The batch of the benchmarks: a header and three keys of an object, 100 bytes
@@ -29,20 +31,20 @@ func benchStore(b *testing.B) (*Store, Object) {
 	return s, newObject(b, s, "bench", "object")
 }
 
-// benchRaw opens the same Pebble without a Store.
+// benchRaw opens the same database without a Store.
 func benchRaw(b *testing.B) (*pebble.DB, Object) {
 	b.Helper()
 	dir := filepath.Join(b.TempDir(), "raw")
-	db, err := pebble.Open(dir, pebbleOptions(PebbleOptions{}, &pebbleLog{}))
+	e, err := pebblestore.Open(dir, pebblestore.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() {
-		if err := db.Close(); err != nil {
+		if err := e.Close(); err != nil {
 			b.Error(err)
 		}
 	})
-	return db, Object{ID: ID{"bench", "object"}, Number: 1}
+	return e.DB(), Object{ID: ID{"bench", "object"}, Number: 1}
 }
 
 // rawBatch makes the same batch in Pebble's own.
@@ -156,7 +158,7 @@ func BenchmarkRead(b *testing.B) {
 		{"store", func() error { _, _, err := s.Data(nil, o, "b"); return err }},
 		{"batch", func() error { _, _, err := s.Data(&batch, o, "b"); return err }},
 		{"raw", func() error {
-			_, closer, err := s.engine.(*pebbleEngine).DB().Get(key)
+			_, closer, err := s.engine.(*pebblestore.Store).DB().Get(key)
 			if err == nil {
 				err = closer.Close()
 			}

@@ -2,20 +2,32 @@ package storage
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 )
 
-// Check reads the whole store and returns the first row that contradicts
-// another: an object row or open mark without a header, two objects with one
-// number, an alarm row without exactly one index entry or the reverse (A1), a
-// mark or event that the expiry index does not know, a mark that it removes too
-// early, or a row that cannot be
-// read. It reads the store as it is while commits go on, so it is meant for a
-// store at rest.
+// Check reads the whole store and returns the first row that contradicts another: an object
+// row or open mark without a header, two objects with one number, an alarm row without
+// exactly one index entry or the reverse (A1), a mark or event that the expiry index does not
+// know, a mark that it removes too early, a header with a label that has no row or the reverse
+// (S11), a state without a message, a message with a time without exactly one entry in the
+// index by time or the reverse (S12), or a row that cannot be read. Its memory grows with the
+// number of objects. It reads the store as it is while commits go on, so it is meant for a
+// store at rest. Verify goes on after the first contradiction.
 func (s *Store) Check() error {
+	return s.CheckRows(context.Background(), func(_ ID, err error) error { return err })
+}
+
+// CheckRows is Check for each row that contradicts another: it calls found with that and with the
+// object of the row, if it is known. An error of found, or the end of ctx, ends the check.
+func (s *Store) CheckRows(ctx context.Context, found func(ID, error) error) error {
 	for shard := range s.shards {
-		c := checker{store: s, shard: shard, objects: make(map[Number]ID), alarms: make(map[Number]bool)}
+		c := checker{
+			ctx: ctx, store: s, shard: shard, found: found, objects: make(map[Number]ID), alarms: make(map[Number]bool),
+			labels: make(map[ID]Label), laters: make(map[LaterMessage]bool),
+		}
 		if err := c.check(); err != nil {
 			return fmt.Errorf("storage: check: shard %d: %w", shard, err)
 		}
@@ -23,17 +35,25 @@ func (s *Store) Check() error {
 	return nil
 }
 
-// checker checks one shard. The kinds are read in an order in which each finds
-// what it refers to.
+// checker checks one shard. It keeps the number of each object in memory, about 100
+// bytes for each. The kinds are read in an order in which each finds
+// the rows that it refers to.
 type checker struct {
+	ctx     context.Context
 	store   *Store
 	shard   int
+	found   func(ID, error) error // is told of each contradiction
 	objects map[Number]ID
 	alarms  map[Number]bool // whether the alarm row's index entry was found
+	labels  map[ID]Label    // of the headers whose label rows have not been found yet
+
+	lastMessage MessageID             // of the message read last
+	laters      map[LaterMessage]bool // the messages with a time whose entries have not been found yet
 
 	expiring []byte // the entry of the expiry index that was looked up last
 }
 
+// check reads the kinds one after the other and tells of each contradiction.
 func (c *checker) check() error {
 	for _, step := range []struct {
 		kind  byte
@@ -46,19 +66,99 @@ func (c *checker) check() error {
 		{kindExpiry, c.expiry},
 		{kindEvent, c.event},
 		{kindDead, c.dead},
+		{kindMessage, c.message},
+		{kindLater, c.later},
+		{kindLabel, c.label},
 	} {
-		if err := c.store.scan(c.shard, step.kind, nil, step.check); err != nil {
+		err := c.store.scan(c.shard, step.kind, nil, func(key, value []byte) error {
+			if err := c.ctx.Err(); err != nil {
+				return err
+			}
+			return c.tell(step.kind, key, step.check(key, value))
+		})
+		if err != nil {
 			return err
 		}
 	}
-	for n, found := range c.alarms {
-		if !found {
-			return fmt.Errorf("the alarm row of %s has no index entry", c.objects[n])
-		}
+	if err := c.lonely(); err != nil {
+		return err
 	}
 	return c.unknown()
 }
 
+// tell tells of the contradiction of a row, if there is one. An error of the store itself ends
+// the check.
+func (c *checker) tell(kind byte, key []byte, err error) error {
+	if err == nil || errors.Is(err, ErrStorage) {
+		return err
+	}
+	return c.found(c.objectOf(kind, key), err)
+}
+
+// objectOf is the object that a row belongs to, as far as its key tells, or none.
+func (c *checker) objectOf(kind byte, key []byte) (id ID) {
+	switch kind {
+	case kindHeader:
+		id, _ = decodeHeaderKey(key)
+	case kindRow, kindOpen:
+		id = c.objects[numberAt(key, 0)]
+	case kindIndex:
+		id = c.objects[numberAt(key, 8)]
+	case kindEvent, kindDead:
+		id, _, _ = decodeNamed(key)
+	case kindMessage:
+		m, _, _ := decodeMessageKey(c.shard, key)
+		id = m.To
+	case kindLabel:
+		id, _, _ = decodeLabelKey(key)
+	}
+	return id
+}
+
+// numberAt is the object number at a place in a key, or 0 if the key is too short.
+func numberAt(key []byte, at int) Number {
+	if len(key) < at+8 {
+		return 0
+	}
+	return Number(binary.BigEndian.Uint64(key[at:]))
+}
+
+// lonely tells of the rows that need another one which was not read.
+func (c *checker) lonely() error {
+	for n, found := range c.alarms {
+		if !found {
+			if err := c.found(c.objects[n], fmt.Errorf("the alarm row of %s has no index entry", c.objects[n])); err != nil {
+				return err
+			}
+		}
+	}
+	for id, label := range c.labels {
+		if err := c.found(id, fmt.Errorf("the label %q of %s has no row", label, id)); err != nil {
+			return err
+		}
+	}
+	for m := range c.laters {
+		if err := c.found(m.To, fmt.Errorf("message %d of %s is due at a time and is not in the index by time", m.Seq, m.To)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// label checks that the label of a row is that of the object's header.
+func (c *checker) label(key, _ []byte) error {
+	id, label, err := decodeLabelKey(key)
+	if err != nil {
+		return err
+	}
+	if c.labels[id].String() != label {
+		return fmt.Errorf("a label row %q of %s, whose header has the label %q", label, id, c.labels[id])
+	}
+	delete(c.labels, id)
+	return nil
+}
+
+// header checks a header row: no other object has its number, and it lies in its shard.
 func (c *checker) header(key, value []byte) error {
 	id, err := decodeHeaderKey(key)
 	if err != nil {
@@ -75,9 +175,13 @@ func (c *checker) header(key, value []byte) error {
 		return fmt.Errorf("%s lies in a shard that is not its own", id)
 	}
 	c.objects[h.number] = id
+	if h.label != (Label{}) {
+		c.labels[id] = h.label
+	}
 	return nil
 }
 
+// row checks that the object of a row exists, and notes its alarm.
 func (c *checker) row(key, value []byte) error {
 	if len(key) < 9 {
 		return errKey(key)
@@ -95,6 +199,7 @@ func (c *checker) row(key, value []byte) error {
 	return nil
 }
 
+// index checks that an entry of the alarm index belongs to one alarm row (A1).
 func (c *checker) index(key, _ []byte) error {
 	if len(key) != 16 {
 		return errKey(key)
@@ -110,6 +215,7 @@ func (c *checker) index(key, _ []byte) error {
 	return nil
 }
 
+// open checks that the object of an open-execution mark exists.
 func (c *checker) open(key, _ []byte) error {
 	if len(key) != 8 {
 		return errKey(key)
@@ -121,6 +227,7 @@ func (c *checker) open(key, _ []byte) error {
 	return nil
 }
 
+// expiry checks that an entry of the expiry index can be read.
 func (c *checker) expiry(key, value []byte) error {
 	_, _, err := splitExpiry(c.shard, key)
 	if err == nil && len(value) > 0 {
@@ -129,6 +236,7 @@ func (c *checker) expiry(key, value []byte) error {
 	return err
 }
 
+// event checks that an event can be read and will expire.
 func (c *checker) event(key, value []byte) error {
 	if _, _, err := decodeNamed(key); err != nil {
 		return err
@@ -140,12 +248,49 @@ func (c *checker) event(key, value []byte) error {
 	return c.expires(at, kindEvent, key)
 }
 
+// dead checks that the key of a dead letter can be read.
 func (c *checker) dead(key, _ []byte) error {
 	_, _, err := decodeNamed(key)
 	return err
 }
 
-// mark checks a mark, whose bucket the expiry index must know.
+// message checks that a message lies in its receiver's shard, and that a state follows its
+// message. It notes the time of the message.
+func (c *checker) message(key, value []byte) error {
+	id, row, err := decodeMessageKey(c.shard, key)
+	switch {
+	case err != nil:
+		return err
+	case c.store.ShardOf(id.To) != c.shard:
+		return fmt.Errorf("message %d of %s lies in a shard that is not its own", id.Seq, id.To)
+	case row == messageValue:
+		c.lastMessage = id
+		return nil
+	}
+	m := StoredMessage{MessageID: c.lastMessage}
+	if err := m.addState(id, value); err != nil {
+		return err
+	}
+	if m.Due != 0 {
+		c.laters[LaterMessage{id, m.Due}] = true
+	}
+	return nil
+}
+
+// later checks that an entry of the index by time belongs to the message that is due then.
+func (c *checker) later(key, value []byte) error {
+	m, err := decodeLater(c.shard, key, value)
+	if err != nil {
+		return err
+	}
+	if !c.laters[m] {
+		return fmt.Errorf("an entry of the index by time for message %d of %s, which is not due then", m.Seq, m.To)
+	}
+	delete(c.laters, m)
+	return nil
+}
+
+// mark checks a mark. The expiry index must know the bucket of it.
 func (c *checker) mark(key, value []byte) error {
 	if len(key) < 9+8 {
 		return errKey(key)
@@ -161,8 +306,9 @@ func (c *checker) mark(key, value []byte) error {
 	return c.expires(removal, kindRow, key[:9+8])
 }
 
-// expires checks that the expiry index knows the rows of the kind whose keys begin
-// with begins.
+// expires checks that the expiry index has the entry for the rows of a kind with keys
+// that begin so. Marks of one bucket follow one another, so a look at the last entry
+// spares most reads.
 func (c *checker) expires(at int64, kind byte, begins []byte) error {
 	entry := expiryKey(nil, c.shard, at, append([]byte{kind}, begins...))
 	if bytes.Equal(entry, c.expiring) { // the next mark of a bucket
@@ -176,11 +322,12 @@ func (c *checker) expires(at int64, kind byte, begins []byte) error {
 	return err
 }
 
-// unknown looks for rows before the first kind and after the last.
+// unknown looks for rows of kinds that no version of this package writes.
 func (c *checker) unknown() error {
 	shard := binary.BigEndian.AppendUint16(nil, uint16(c.shard))
 	for _, bounds := range [][2][]byte{
 		{shard, prefix(nil, c.shard, kindHeader)},
+		{prefix(nil, c.shard, kindLater+1), prefix(nil, c.shard, kindLabel)},
 		{prefix(nil, c.shard, kindEnd), after(shard)},
 	} {
 		it, err := c.store.iter(nil, bounds[0], bounds[1], false, 0)
@@ -188,7 +335,7 @@ func (c *checker) unknown() error {
 			return err
 		}
 		if it.Next() {
-			err = errKey(it.Key())
+			err = c.tell(0, nil, errKey(it.Key()))
 		}
 		if closeErr := it.Close(); err == nil {
 			err = closeErr

@@ -2,12 +2,19 @@ package storage
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 )
 
+// planted is the first message of o. It has a state, and is due at 10.
+func planted(s *Store, o Object) (id MessageID) {
+	_ = s.Messages(o.ID, 0, 0, math.MaxUint64, func(m StoredMessage) bool { id = m.MessageID; return false })
+	return id
+}
+
 // Check names the first row that contradicts another. Each case plants one in a
-// store that is otherwise in order.
+// store that is otherwise in order. Proves S12.
 func TestCheckFindsPlantedContradictions(t *testing.T) {
 	due, later := int64(10), int64(20)
 	type plant func(s *Store, b *Batch, o Object)
@@ -24,7 +31,7 @@ func TestCheckFindsPlantedContradictions(t *testing.T) {
 		}, "which has no header"},
 		"open mark without header": {func(s *Store, b *Batch, o Object) {
 			o.Number += 1000
-			b.SetOpen(o, nil)
+			b.SetOpenMark(o, nil)
 		}, "open-execution mark of object number"},
 		"open mark of the wrong length": {func(s *Store, b *Batch, o Object) {
 			b.Set(openKey(nil, o.Shard, o.Number)[:6], nil)
@@ -77,6 +84,107 @@ func TestCheckFindsPlantedContradictions(t *testing.T) {
 		"mark without a time": {func(s *Store, b *Batch, o Object) {
 			b.Set(markKey(o, 99, "")[:15], appendExpiring(nil, 99, nil))
 		}, "files are damaged"},
+		"label without a row": {func(s *Store, b *Batch, o Object) {
+			o.Label = label(t, "failed")
+			b.SetHeader(o)
+		}, "the label \"failed\" of c/n has no row"},
+		"label row without a label": {func(s *Store, b *Batch, o Object) {
+			b.MoveLabel(o, Label{}, label(t, "failed"))
+		}, "whose header has the label \"\""},
+		"label row of another label": {func(s *Store, b *Batch, o Object) {
+			o.Label = label(t, "failed")
+			b.SetHeader(o)
+			b.MoveLabel(o, Label{}, label(t, "stuck"))
+		}, "a label row \"stuck\" of c/n"},
+		"label row of no object": {func(s *Store, b *Batch, o Object) {
+			o.ID.Name = "x"
+			b.MoveLabel(o, Label{}, label(t, "failed"))
+		}, "a label row \"failed\" of c/x"},
+		"label row of no label": {func(s *Store, b *Batch, o Object) {
+			b.Set(append(prefix(nil, o.Shard, kindLabel), "c\x00\x00n"...), nil)
+		}, "files are damaged"},
+		"message in the wrong shard": {func(s *Store, b *Batch, o Object) {
+			m := planted(s, o)
+			m.Shard = (o.Shard + 1) % s.Shards()
+			b.Set(messageKey(nil, m, messageValue), nil)
+		}, "of c/n lies in a shard that is not its own"},
+		"state without a message": {func(s *Store, b *Batch, o Object) {
+			b.DeleteMessage(planted(s, o), false, due)
+		}, "has no message"},
+		"state of a later number": {func(s *Store, b *Batch, o Object) {
+			m := planted(s, o)
+			m.Seq += 1000
+			b.SetMessageState(m, 0, 0, nil)
+		}, "has no message"},
+		"state of the other queue": {func(s *Store, b *Batch, o Object) {
+			m := planted(s, o)
+			m.Queue = 1
+			b.SetMessageState(m, 0, 0, nil)
+		}, "has no message"},
+		"message with a time and without an entry": {func(s *Store, b *Batch, o Object) {
+			b.Delete(laterKey(nil, o.Shard, due, planted(s, o).Seq))
+		}, "is due at a time and is not in the index by time"},
+		"entry of a message without a state": {func(s *Store, b *Batch, o Object) {
+			b.Delete(messageKey(nil, planted(s, o), messageState))
+		}, "which is not due then"},
+		"entry of a message without a time": {func(s *Store, b *Batch, o Object) {
+			b.SetMessageState(planted(s, o), 0, 0, nil)
+		}, "which is not due then"},
+		"entry at another time": {func(s *Store, b *Batch, o Object) {
+			b.SetMessageState(planted(s, o), 0, later, nil)
+		}, "which is not due then"},
+		"two entries of a message": {func(s *Store, b *Batch, o Object) {
+			b.Set(laterKey(nil, o.Shard, later, planted(s, o).Seq), []byte("\x00c\x00n"))
+		}, "which is not due then"},
+		"entry of a message that is gone": {func(s *Store, b *Batch, o Object) {
+			b.DeleteMessage(planted(s, o), true, 0)
+		}, "which is not due then"},
+		"entry of another receiver": {func(s *Store, b *Batch, o Object) {
+			b.Set(laterKey(nil, o.Shard, due, planted(s, o).Seq), []byte("\x00c\x00nn"))
+		}, "which is not due then"},
+		"entry of another queue": {func(s *Store, b *Batch, o Object) {
+			b.Set(laterKey(nil, o.Shard, due, planted(s, o).Seq), []byte("\x01c\x00n"))
+		}, "which is not due then"},
+		"message of no number": {func(s *Store, b *Batch, o Object) {
+			b.Set(messageKey(nil, MessageID{To: o.ID, Shard: o.Shard}, messageValue), nil)
+		}, "files are damaged"},
+		"message of a third queue": {func(s *Store, b *Batch, o Object) {
+			b.AddMessage(o.Shard, o.ID, Queues, nil)
+		}, "files are damaged"},
+		"message of a third row": {func(s *Store, b *Batch, o Object) {
+			b.Set(messageKey(nil, planted(s, o), messageState+1), nil)
+		}, "files are damaged"},
+		"message with a short key": {func(s *Store, b *Batch, o Object) {
+			key := messageKey(nil, planted(s, o), messageValue)
+			b.Set(key[:len(key)-1], nil)
+		}, "files are damaged"},
+		"message of no class": {func(s *Store, b *Batch, o Object) {
+			b.Set(append(prefix(nil, o.Shard, kindMessage), "c"...), nil)
+		}, "files are damaged"},
+		"state without a time": {func(s *Store, b *Batch, o Object) {
+			b.Set(messageKey(nil, planted(s, o), messageState), make([]byte, 7))
+		}, "files are damaged"},
+		"state of a time before 1970": {func(s *Store, b *Batch, o Object) {
+			b.SetMessageState(planted(s, o), 0, -1, nil)
+		}, "files are damaged"},
+		"entry with a short key": {func(s *Store, b *Batch, o Object) {
+			b.Set(laterKey(nil, o.Shard, due, planted(s, o).Seq)[:18], []byte("\x00c\x00n"))
+		}, "files are damaged"},
+		"entry with a long key": {func(s *Store, b *Batch, o Object) {
+			b.Set(append(laterKey(nil, o.Shard, due, planted(s, o).Seq), 0), []byte("\x00c\x00n"))
+		}, "files are damaged"},
+		"entry without a value": {func(s *Store, b *Batch, o Object) {
+			b.Set(laterKey(nil, o.Shard, due, planted(s, o).Seq), nil)
+		}, "files are damaged"},
+		"entry without a class": {func(s *Store, b *Batch, o Object) {
+			b.Set(laterKey(nil, o.Shard, due, planted(s, o).Seq), []byte("\x00n"))
+		}, "files are damaged"},
+		"entry at the time 0": {func(s *Store, b *Batch, o Object) {
+			b.Set(laterKey(nil, o.Shard, 0, planted(s, o).Seq), []byte("\x00c\x00n"))
+		}, "files are damaged"},
+		"row of a kind between": {func(s *Store, b *Batch, o Object) {
+			b.Set(prefix(nil, o.Shard, kindLabel-1), nil)
+		}, "files are damaged"},
 		"row of an unknown kind": {func(s *Store, b *Batch, o Object) {
 			b.Set(prefix(nil, o.Shard, kindEnd), nil)
 		}, "files are damaged"},
@@ -88,12 +196,14 @@ func TestCheckFindsPlantedContradictions(t *testing.T) {
 			commit(t, s, func(b *Batch) {
 				for _, o := range []Object{o, other} {
 					b.SetData(o, "k", nil)
-					b.SetOpen(o, nil)
+					b.SetOpenMark(o, nil)
 					setMark(b, o, 0, "m", 5, "")
 					b.MoveAlarm(o, nil, &due, nil, nil)
 					b.AddEvent(o.Shard, o.ID, 1, 5, nil)
 				}
 			})
+			m := send(t, s, o.ID, 0, "tried", "fresh")[0]
+			commit(t, s, func(b *Batch) { b.SetMessageState(m, 0, due, []byte("state")) })
 			if err := s.Check(); err != nil {
 				t.Fatalf("before: %v", err)
 			}

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -8,9 +9,25 @@ import (
 
 // runChild is the main function of a child process.
 func runChild(what string) error {
+	o := Options{Dir: os.Getenv("HOLDFAST_TEST_DIR")}
 	switch what {
-	case "hold": // opens the store, says so, and keeps it until its input ends
-		s, err := Open(Options{Dir: os.Getenv("HOLDFAST_TEST_DIR")})
+	case "try": // opens the store, says whether that was possible, and closes it
+		s, err := Open(o)
+		if errors.Is(err, ErrLocked) {
+			fmt.Println("locked")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Println("open")
+		return s.Close()
+	case "hold", "look": // opens the store, says so, and keeps it until its input ends
+		opener := Open
+		if what == "look" {
+			opener = OpenReadOnly
+		}
+		s, err := opener(o)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 func TestHeaderRoundTrip(t *testing.T) {
-	for _, h := range []header{{}, {1, 1}, {1<<32 | 7, 3}, {math.MaxUint64, math.MaxUint64}} {
+	for _, h := range []header{{}, {1, 1, Label{}}, {1<<32 | 7, 3, label(t, "failed")}, {math.MaxUint64, math.MaxUint64, label(t, strings.Repeat("x", maxLabelBytes))}} {
 		if got, err := decodeHeader(appendHeader(nil, h)); err != nil || got != h {
 			t.Errorf("%v reads as %v, %v", h, got, err)
 		}
@@ -19,7 +19,8 @@ func TestHeaderRoundTrip(t *testing.T) {
 }
 
 func FuzzDecodeHeader(f *testing.F) {
-	f.Add(appendHeader(nil, header{1<<32 | 7, 3}))
+	f.Add(appendHeader(nil, header{1<<32 | 7, 3, Label{}}))
+	f.Add(appendHeader(nil, header{1, 3, label(f, "failed")}))
 	f.Add([]byte{})
 	f.Add([]byte{headerVersion})
 	f.Add([]byte{headerVersion, 0xff})
@@ -69,15 +70,17 @@ func TestDecodeEpoch(t *testing.T) {
 
 func TestFormatRoundTrip(t *testing.T) {
 	for _, n := range []int{1, 64, MaxShards} {
-		version, shards, err := parseFormat(formatText(n))
-		if err != nil || version != FormatVersion || shards != n {
-			t.Errorf("%d shards read as version %d, %d shards, %v", n, version, shards, err)
+		for want := oldestFormat; want <= FormatVersion; want++ {
+			version, shards, err := parseFormat(formatText(want, n))
+			if err != nil || version != want || shards != n {
+				t.Errorf("version %d, %d shards read as version %d, %d shards, %v", want, n, version, shards, err)
+			}
 		}
 	}
 }
 
 func TestFormatRefusesOtherText(t *testing.T) {
-	good := formatText(64)
+	good := formatText(FormatVersion, 64)
 	for _, text := range []string{
 		"", "holdfast store", "other store\nformat 2\nshards 64\n", "holdfast store\nformat x\n", fmt.Sprintf("holdfast store\nformat %d\n", FormatVersion),
 		strings.Replace(good, "shards 64", "shards 0", 1), strings.Replace(good, "shards 64", "shards -1", 1),
@@ -92,10 +95,11 @@ func TestFormatRefusesOtherText(t *testing.T) {
 	}
 }
 
-// No single flipped bit of the format file is taken for another store, whose
-// shards would hide the objects of this one. Proves S9's "never returned as data".
+// No single flipped bit of the format file makes it the file of another store with
+// another number of shards, which would hide objects. Proves S9's "never returned as
+// data".
 func TestFormatNoticesFlippedBits(t *testing.T) {
-	good := []byte(formatText(64))
+	good := []byte(formatText(FormatVersion, 64))
 	for i := range len(good) * 8 {
 		text := slices.Clone(good)
 		text[i/8] ^= 1 << (i % 8)
@@ -106,7 +110,7 @@ func TestFormatNoticesFlippedBits(t *testing.T) {
 }
 
 func FuzzParseFormat(f *testing.F) {
-	f.Add(formatText(64))
+	f.Add(formatText(FormatVersion, 64))
 	f.Add("holdfast store\nformat 4\nshards 64\nmore 1\n")
 	f.Add("holdfast store\n")
 	f.Add("")

@@ -11,10 +11,40 @@ import (
 // is durable makes all smaller ones durable. The zero Ticket is always durable.
 type Ticket uint64
 
-// pipeline makes commits durable behind the turns that make them. Whoever waits
-// first for a ticket becomes the leader and syncs the log once for everything
-// applied before; those who come meanwhile wait, and one of them leads next. So
-// there is no goroutine while nobody waits, and one sync serves all who do.
+// # How commits become durable
+//
+// A commit is applied, and thereby visible, long before it is durable. One goroutine
+// at a time, the leader, syncs the log for all that wait. The order of events:
+//
+//  1. Commit applies a batch and takes the next ticket (applied). It does not wait.
+//  2. A goroutine that needs a ticket durable calls WaitDurable. If the ticket is
+//     durable by now, it returns at once.
+//  3. If no leader is at work, the goroutine becomes the leader (join returns nil).
+//     Otherwise it becomes a follower: it stands in a list and sleeps on a channel.
+//  4. The leader notes the newest ticket, syncs the log once, and stores that ticket
+//     as durable (lead). The sync covers each batch that was applied before it began,
+//     because a ticket is given only after its batch is applied.
+//  5. The leader wakes each follower with a ticket that is durable now (pass). The
+//     first of the others becomes the next leader; it is woken with lead set. The rest
+//     stay in the list, and the next sync serves them.
+//  6. A follower that was woken looks again: its ticket is durable, or the store is
+//     dead, or it leads (4).
+//
+// For example, 100 goroutines that commit during one sync share the next one: two syncs
+// serve 101 of them. No goroutine exists for this while none waits, and a single caller
+// pays for exactly one sync.
+//
+// A turn that another goroutine runs has a second way in: Follow enrolls its caller,
+// which sleeps already, so that it is woken once, when its reply may leave. It calls
+// WaitFollowed then.
+//
+// A failed sync kills the store, and release wakes all followers, which return the
+// error. A failure acknowledges no ticket.
+//
+// Invariant: while leading is set, a goroutine is in lead, or was woken to lead. So a
+// follower never waits without a leader.
+
+// pipeline is the durable pipeline of a store.
 type pipeline struct {
 	store    *Store
 	maxBytes int64
@@ -37,6 +67,7 @@ type Follower struct {
 	wake   chan struct{} // one slot
 }
 
+// init prepares the pipeline of a store that has no commit yet.
 func (p *pipeline) init(s *Store, maxBytes int64) {
 	p.store, p.maxBytes = s, maxBytes
 	p.spare.New = func() any { return &Follower{wake: make(chan struct{}, 1)} }
@@ -55,12 +86,13 @@ func (s *Store) Applied() Ticket { return Ticket(s.pipeline.last.Load()) }
 func (s *Store) Durable(t Ticket) bool { return s.pipeline.durable.Load() >= uint64(t) }
 
 // Congested reports whether more bytes are applied and not yet durable than
-// Options.MaxUnsyncedBytes. Who commits without waiting must then wait.
+// Options.MaxUnsyncedBytes. A caller that commits without waiting must wait then,
+// because the bytes are in memory too.
 func (s *Store) Congested() bool { return s.pipeline.unsynced.Load() > s.pipeline.maxBytes }
 
 // WaitDurable returns nil when t and all before it are on disk. After an error,
 // which wraps ErrStorage, the commit may or may not survive. The wait is bounded
-// by the disk, not by a context: who waited has to know the outcome.
+// by the disk and not by a context, because the caller has to know the outcome.
 func (s *Store) WaitDurable(t Ticket) error {
 	p := &s.pipeline
 	for {
@@ -91,7 +123,7 @@ func (s *Store) WaitDurable(t Ticket) error {
 // wake already: a value is sent to wake, which has a free slot, when t is durable,
 // when the store is dead, or when it is the task's place to sync for others too.
 // The task then calls WaitFollowed. Follow returns false and will send nothing if
-// t is durable or nobody is syncing: the task must be woken to call WaitDurable.
+// t is durable or no goroutine is syncing: the task must be woken to call WaitDurable.
 func (s *Store) Follow(f *Follower, t Ticket, wake chan struct{}) bool {
 	p := &s.pipeline
 	if p.durable.Load() >= uint64(t) {
@@ -122,11 +154,11 @@ func (s *Store) WaitFollowed(f *Follower, t Ticket) error {
 	return s.WaitDurable(t)
 }
 
-// WaitSeen returns nil when everything that the caller can have read from the
-// store is on disk, whoever committed it; its errors are those of WaitDurable. A
-// commit is visible a moment before it has a ticket, so a reader of what others
-// write takes a ticket of its own, of nothing: the sync that covers it begins
-// later than the read did, and is shared with all who wait.
+// WaitSeen returns nil when everything that the caller can have read from the store is
+// on disk, also commits of others; its errors are those of WaitDurable. A commit is
+// visible a moment before it has a ticket. So a reader takes a ticket of its own, for
+// no change: the sync that covers it begins later than the read did, and serves all
+// goroutines that wait.
 func (s *Store) WaitSeen() error {
 	p := &s.pipeline
 	if p.durable.Load() == p.began.Load() {
@@ -150,7 +182,8 @@ func (p *pipeline) join(t uint64) *Follower {
 	return f
 }
 
-// lead syncs once for all commits applied so far and wakes who waited for them.
+// lead syncs once for all commits applied so far and wakes the followers that waited
+// for them.
 func (p *pipeline) lead() error {
 	s := p.store
 	s.seams.At("sync/before", "")
@@ -165,6 +198,7 @@ func (p *pipeline) lead() error {
 	return err
 }
 
+// syncNow is one sync of the engine. Its failure is the end of the store.
 func (s *Store) syncNow() error {
 	if err := s.enter(); err != nil {
 		return err
@@ -176,8 +210,8 @@ func (s *Store) syncNow() error {
 	return nil
 }
 
-// pass wakes the followers whose tickets are durable and names the first of the
-// others the next leader.
+// pass wakes the followers with durable tickets and makes the first of the others the
+// next leader.
 func (p *pipeline) pass(upTo uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

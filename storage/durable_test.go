@@ -13,11 +13,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast/seam"
+	"github.com/holdfast-dev/holdfast/storage/engine"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
-// stubEngine is an engine whose Sync and Apply a test may replace.
+// stubEngine is an engine with a Sync and an Apply that a test may replace.
 type stubEngine struct {
-	Engine
+	engine.Engine
 	syncs atomic.Int64
 	sync  func() error
 	apply func([]byte) error
@@ -53,11 +55,11 @@ func (w waits) Wait(ctx context.Context, ready <-chan struct{}) error {
 
 // stubStore opens a store over a stub, and tells on the channel of each wait.
 func stubStore(t *testing.T) (*Store, *stubEngine, chan struct{}) {
-	engine, err := OpenPebble("db", smallPebble(vfs.NewMem()))
+	db, err := pebblestore.Open("db", smallPebble(vfs.NewMem()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	stub := &stubEngine{Engine: engine}
+	stub := &stubEngine{Engine: db}
 	begun := make(chan struct{}, 1000)
 	o := Options{Engine: stub, Shards: 4, MaxUnsyncedBytes: 1000}
 	o.Seams.Executor = waits{seam.Seams{}.WithDefaults().Executor, begun}
@@ -71,9 +73,9 @@ func metaBatch(name string, n int) *Batch {
 	return &b
 }
 
-// One sync serves everyone who came before it began: a hundred callers need two,
-// the one under way when they came and one more. Readers of what others have
-// committed share it.
+// One sync serves every caller that came before it began. A hundred callers need two
+// syncs: the one under way when they came, and one more. Readers of the commits of others
+// share it.
 func TestOneSyncServesMany(t *testing.T) {
 	const callers = 100
 	s, engine, begun := stubStore(t)
@@ -121,8 +123,8 @@ func TestOneSyncServesMany(t *testing.T) {
 	}
 }
 
-// Whatever the number of callers, each commit is durable when its wait ends, and
-// what is durable was synced after it was applied. Proves S9.
+// With any number of callers, each commit is durable when its wait ends: it was synced
+// after it was applied. Proves S9.
 func TestWaitMeansSynced(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s, engine, _ := stubStore(t)
@@ -157,8 +159,8 @@ func TestWaitMeansSynced(t *testing.T) {
 	})
 }
 
-// A failed sync is the end for everyone who waits and everyone who comes later.
-// Proves O13's storage side and S9.
+// A failed sync is the end for every caller that waits and every later one. Proves O13's
+// storage side and S9.
 func TestFailedSyncAcknowledgesNobody(t *testing.T) {
 	const callers = 100
 	s, engine, begun := stubStore(t)
@@ -198,7 +200,7 @@ func TestFailedSyncAcknowledgesNobody(t *testing.T) {
 	done.Wait()
 	wantDead(t, s, broken)
 	if !s.Durable(early) {
-		t.Error("what was durable before is so no longer")
+		t.Error("a commit that was durable before is not any more")
 	}
 	engine.sync = nil
 	if err := s.Close(); !errors.Is(err, broken) || strings.Contains(err.Error(), "\n") {
@@ -220,7 +222,7 @@ func wantDead(t *testing.T, s *Store, cause error) {
 	}
 }
 
-// A failed Apply ends the store too, also for those who wait at that moment.
+// A failed Apply ends the store too, also for callers that wait at that moment.
 func TestFailedApplyEndsTheStore(t *testing.T) {
 	s, engine, begun := stubStore(t)
 	broken := errors.New("the disk is broken")

@@ -20,8 +20,8 @@ type manualClock struct {
 
 func (c *manualClock) Now() time.Time { return c.now }
 
-// Each opening has a number greater than all before, and is told how the last
-// one ended, whatever the order of clean ends and crashes.
+// Each opening has a number greater than all before, and learns how the last one ended,
+// for any order of clean ends and crashes.
 func TestEpochsAndPrevious(t *testing.T) {
 	fsys := vfs.NewMem()
 	clock := &manualClock{now: time.Unix(1000, 0)}
@@ -82,7 +82,7 @@ func TestEpochSurvivesPowerLoss(t *testing.T) {
 	}
 }
 
-// After the end every use is an error, and ending twice is not.
+// After Close or Abandon each use is an error, except another end.
 func TestUseAfterClose(t *testing.T) {
 	ends := map[string]func(*Store) error{"Close": (*Store).Close, "Abandon": (*Store).Abandon}
 	for name, end := range ends {
@@ -111,7 +111,7 @@ func TestUseAfterClose(t *testing.T) {
 	}
 }
 
-// Whoever still uses the store while it is closed gets the error, and no panic.
+// A call during Close returns an error, and does not panic.
 func TestUseDuringClose(t *testing.T) {
 	for range 5 {
 		s := open(t, memOptions(vfs.NewMem()))

@@ -37,7 +37,7 @@ func (x *expiring) set(rt *rapid.T, seq uint64) {
 	}
 }
 
-// expire removes what is over.
+// expire removes the rows that have expired.
 func (x *expiring) expire(rt *rapid.T) {
 	limit := rapid.IntRange(1, 5).Draw(rt, "limit")
 	for {
@@ -160,10 +160,10 @@ func TestExpireBucketsOfAnySize(t *testing.T) {
 	}
 }
 
-// A mark that is set in another bucket while its old one is removed is kept: what
-// was acknowledged with it must not happen twice. One that is set so late that its
-// bucket is removed meanwhile, or was before, is either gone or will be. Proves
-// O16's storage side.
+// A mark is set in another bucket while its old bucket is removed. The mark is kept,
+// because a deed acknowledged with it must not happen twice. A mark may be set so late
+// that its bucket is removed meanwhile, or was before: then it is gone, or will be.
+// Proves O16's storage side.
 func TestExpireBesideMarksThatAreSet(t *testing.T) {
 	s := memStore(t)
 	o := newObject(t, s, "c", "n")
@@ -210,7 +210,8 @@ func TestExpireBesideMarksThatAreSet(t *testing.T) {
 	}
 }
 
-// A batch with a late mark tells when that is removed, so that somebody sees to it.
+// A batch with a late mark tells the time of its removal, so that the host looks at the
+// index then.
 func TestLateMarkTellsWhenItGoes(t *testing.T) {
 	s := memStore(t)
 	o := newObject(t, s, "c", "n")

@@ -8,12 +8,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// brokenFS fails to write files whose names end in one of broken, from the
-// moment that trip is called.
+// brokenFS fails to write files with a name that ends in one of broken, from the call of
+// trip on.
 type brokenFS struct {
 	vfs.FS
 	broken  []string
@@ -67,8 +66,8 @@ func (f brokenFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// A commit whose write to the log fails is not acknowledged, nor is any after it.
-// Proves O13's storage side.
+// A commit is not acknowledged if its write to the log fails, nor is any after it. Proves
+// O13's storage side.
 func TestBrokenLog(t *testing.T) {
 	disk := &brokenFS{FS: vfs.NewMem(), broken: []string{".log"}}
 	s := open(t, memOptions(disk))
@@ -91,9 +90,9 @@ func TestBrokenLog(t *testing.T) {
 	}
 }
 
-// Many callers meet a log that can no longer be written, small and large commits
-// alike, while memtables are full. Each of them returns; what was acknowledged
-// survives the loss of power. Proves O13's storage side and S9 under load.
+// Many callers meet a log that can no longer be written, small and large commits alike,
+// while memtables are full. Each of them returns, and acknowledged commits survive the
+// loss of power. Proves O13's storage side and S9 under load.
 func TestBrokenLogUnderLoad(t *testing.T) {
 	for _, broken := range []string{".log", ".sst"} {
 		t.Run(broken, func(t *testing.T) {
@@ -151,33 +150,17 @@ func TestBrokenLogUnderLoad(t *testing.T) {
 	}
 }
 
-// A disk that refuses tables for a while, and not for long, is outlived.
-func TestFewFailedFlushesAreOutlived(t *testing.T) {
+// On a disk that refuses tables, Close fails after 16 tries, and loses nothing.
+func TestCloseOnADiskThatRefusesTables(t *testing.T) {
+	const tries = 16 // in a row, after which the engine ends
 	disk := &brokenFS{FS: vfs.NewMem(), broken: []string{".sst"}}
-	log := &pebbleLog{}
-	for range 3 {
-		for range backgroundTries - 1 {
-			log.background(errBroken)
-		}
-		log.worked(nil)
-	}
-	if err := log.failed(); err != nil {
-		t.Errorf("after %d failures in a row: %v", backgroundTries-1, err)
-	}
-	for range backgroundTries {
-		log.background(errBroken)
-	}
-	if err := log.failed(); !errors.Is(err, errBroken) {
-		t.Errorf("after %d failures in a row: %v", backgroundTries, err)
-	}
-
 	s := open(t, memOptions(disk))
 	commit(t, s, func(b *Batch) { b.SetMeta("k", []byte("v")) })
 	disk.trip()
 	if err := s.Close(); !errors.Is(err, errBroken) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("Close on a disk that refuses tables: %v", err)
 	}
-	if n := disk.failed.Load(); n != backgroundTries {
+	if n := disk.failed.Load(); n != tries {
 		t.Errorf("Pebble tried %d times", n)
 	}
 	s = open(t, memOptions(disk.FS))
@@ -237,7 +220,7 @@ func damageTable(t *testing.T, fsys vfs.FS) (table string) {
 	var text string
 	for _, name := range names {
 		if strings.HasSuffix(name, ".sst") {
-			data, err := readFile(fsys, fsys.PathJoin("store", name))
+			data, err := dirOf(fsys).Read(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -250,49 +233,6 @@ func damageTable(t *testing.T, fsys vfs.FS) (table string) {
 	for i := len(data) / 4; i < len(data)/2; i++ {
 		data[i] ^= 0x55
 	}
-	rewrite(t, fsys, fsys.PathJoin("store", table), string(data))
+	rewrite(t, fsys, table, string(data))
 	return table
-}
-
-// What Pebble says with Fatalf while it serves a caller reaches the caller as an
-// error; it neither ends the caller's goroutine nor the process. Proves O13's
-// storage side.
-func TestFatalOnACallersGoroutine(t *testing.T) {
-	engine, err := OpenPebble("db", smallPebble(vfs.NewMem()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := engine.(*pebbleEngine)
-	it, err := e.NewIter([]byte("a"), []byte("b"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ok := it.(*pebbleIter).move(func(*pebble.Iterator) bool { e.log.Fatalf("no more of %s", "it"); return true }); ok {
-		t.Error("O13: the move succeeded")
-	}
-	if err := it.Error(); err == nil || err.Error() != "no more of it" {
-		t.Errorf("Error: %v", err)
-	}
-	if err := it.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := e.Apply(new(Batch).Repr()); err == nil || err.Error() != "no more of it" {
-		t.Errorf("Apply: %v", err)
-	}
-	if err := e.Close(); err == nil {
-		t.Fatal("O13: Close of an engine that stopped in the middle succeeded")
-	}
-	_ = e.db.Close() // in truth it did not stop
-
-	background := make(chan struct{})
-	log := &pebbleLog{}
-	go func() {
-		defer close(background)
-		log.Fatalf("no more of %s", "it")
-		t.Error("Fatalf returned")
-	}()
-	<-background
-	if log.failed() == nil {
-		t.Error("the engine goes on after Fatalf of a goroutine of Pebble")
-	}
 }

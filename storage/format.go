@@ -1,153 +1,184 @@
 package storage
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
-// The format file is the first file of a store, and plain text, so that whoever
-// finds the directory can tell what it is and which version reads it. While the
-// store is being made the file has its second name; so a directory in which the
-// making was cut off is told both from one with files of others, and from a
-// store whose database has been lost.
+// The format file is the first file of a store. It is plain text, so that a person who
+// finds the directory sees which program and version wrote it. While the store is being
+// made the file has its second name. So Open tells a directory that was left half made
+// from one with files of others, and from a store that has lost its database.
 const (
 	formatFile    = "HOLDFAST"
 	formatFileNew = "HOLDFAST.new"
 )
 
-// format is what the format file says.
+// format is the content of a format file.
 type format struct {
+	version  int
 	shards   int
 	complete bool // the store has been made: its database must exist
 }
 
-// readFormat reads the format file, or writes it into an empty directory.
-func readFormat(o Options) (format, error) {
+// readFormat reads the format file, or writes it into an empty directory. The caller
+// wants so many shards, or 0 for any number. It changes nothing in a directory that it
+// refuses: one with another version or number of shards, or with files of others.
+func readFormat(dir pebblestore.Dir, want int) (format, error) {
+	f, err := findFormat(dir, want)
+	if err == nil && f.version == 0 {
+		return createFormat(dir, cmp.Or(want, DefaultShards))
+	}
+	return f, err
+}
+
+// findFormat reads the format file and changes nothing. Without a format file the version
+// is 0.
+func findFormat(dir pebblestore.Dir, want int) (format, error) {
 	for _, name := range []string{formatFile, formatFileNew} {
-		path := o.Pebble.FS.PathJoin(o.Dir, name)
-		text, err := readFile(o.Pebble.FS, path)
-		if isNotExist(err) {
+		path := dir.Join(name)
+		text, err := dir.Read(name)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return format{}, err
+			return format{}, fmt.Errorf("storage: read %s: %w", path, err)
 		}
 		version, shards, err := parseFormat(text)
 		switch {
 		case err != nil && name == formatFileNew:
 			continue // cut off while it was written: there is nothing beside it
 		case err != nil:
-			return format{}, fmt.Errorf("%w: %s: %v", ErrFormat, path, err)
-		case version != FormatVersion:
-			return format{}, fmt.Errorf("%w: %s has format version %d, this program reads version %d: use the program that wrote it, or another directory",
-				ErrFormat, path, version, FormatVersion)
-		case o.Shards != 0 && o.Shards != shards:
-			return format{}, fmt.Errorf("%w: %s was made with %d shards, not %d: the number cannot change", ErrFormat, o.Dir, shards, o.Shards)
+			return format{}, fmt.Errorf("%w: %s: %w", ErrFormat, path, &unreadable{err})
+		case version < oldestFormat || version > FormatVersion:
+			return format{}, fmt.Errorf("%w: %s has format version %d, this program reads versions %d to %d: use the program that wrote it, or another directory",
+				ErrFormat, path, version, oldestFormat, FormatVersion)
+		case want != 0 && want != shards:
+			return format{}, fmt.Errorf("%w: %s was made with %d shards, not %d: the number cannot change", ErrFormat, dir.Path, shards, want)
 		}
-		return format{shards, name == formatFile}, nil
+		return format{version, shards, name == formatFile}, nil
 	}
-	return createFormat(o)
+	return format{}, nil
 }
 
-func readFile(fsys vfs.FS, path string) (string, error) {
-	f, err := fsys.Open(path)
+// unreadable is the error of a format file that no version of this package wrote.
+type unreadable struct{ error }
+
+func (u *unreadable) Unwrap() error { return u.error }
+
+// createFormat writes the format file of a store that is yet to be made. The directory
+// may hold files that a file system or this package puts there, and no others.
+func createFormat(dir pebblestore.Dir, shards int) (format, error) {
+	other, err := otherFile(dir)
+	if err != nil {
+		return format{}, err
+	}
+	if other != "" {
+		return format{}, fmt.Errorf("%w: %s holds other files (%s): name an empty directory", ErrNotStore, dir.Path, other)
+	}
+	return format{version: FormatVersion, shards: shards}, writeFormat(dir, shards)
+}
+
+// otherFile returns the name of a file that neither a file system nor this package puts into
+// the directory of a store that is yet to be made, or "" if there is none. A store that has
+// lost its format file is an error.
+func otherFile(dir pebblestore.Dir) (string, error) {
+	names, err := dir.List()
 	if err != nil {
 		return "", fmt.Errorf("storage: %w", err)
 	}
-	text, err := io.ReadAll(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", fmt.Errorf("storage: read %s: %w", path, err)
-	}
-	return string(text), nil
-}
-
-// createFormat writes the format file of a store that is yet to be made.
-func createFormat(o Options) (format, error) {
-	fsys := o.Pebble.FS
-	names, err := fsys.List(o.Dir)
-	if err != nil {
-		return format{}, fmt.Errorf("storage: %w", err)
-	}
-	if slices.Contains(names, sumsFile) {
-		return format{}, fmt.Errorf("storage: %w: %s is missing from the store in %s: bring it back from a copy of the store", ErrCorrupt, formatFile, o.Dir)
+	if slices.Contains(names, pebblestore.SumsFile) {
+		return "", fmt.Errorf("storage: %w: %s is missing from the store in %s: bring it back from a copy of the store", ErrCorrupt, formatFile, dir.Path)
 	}
 	for _, name := range names {
 		switch name {
 		case "LOCK", "lost+found", formatFileNew:
 		default:
-			return format{}, fmt.Errorf("%w: %s holds other files (%s): name an empty directory", ErrNotStore, o.Dir, name)
+			return name, nil
 		}
 	}
-	shards := cmpOr(o.Shards, DefaultShards)
-	path := fsys.PathJoin(o.Dir, formatFileNew)
-	if err := writeFile(fsys, path, formatText(shards)); err != nil {
-		return format{}, fmt.Errorf("storage: write %s: %w", path, err)
-	}
-	return format{shards: shards}, syncDir(fsys, o.Dir)
+	return "", nil
 }
 
-func writeFile(fsys vfs.FS, path, text string) error {
-	f, err := fsys.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
+// writeFormat writes the format file under its second name.
+func writeFormat(dir pebblestore.Dir, shards int) error {
+	if err := dir.Write(formatFileNew, formatText(FormatVersion, shards)); err != nil {
+		return fmt.Errorf("storage: write %s: %w", dir.Join(formatFileNew), err)
+	}
+	return syncDir(dir)
+}
+
+// raiseFormat makes a store of an earlier version one of FormatVersion, so that programs
+// of the earlier version refuse it from now on. Its rows stay as they are.
+func raiseFormat(dir pebblestore.Dir, shards int) error {
+	// A crash between the two leaves both names. Open then reads the first, which has the
+	// earlier version still, and raises it again.
+	if err := writeFormat(dir, shards); err != nil {
 		return err
 	}
-	_, err = f.Write([]byte(text))
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	return completeFormat(dir)
 }
 
-// completeFormat says that the database has been made.
-func completeFormat(o Options) error {
-	fsys := o.Pebble.FS
-	path := fsys.PathJoin(o.Dir, formatFile)
-	if err := fsys.Rename(fsys.PathJoin(o.Dir, formatFileNew), path); err != nil {
-		return fmt.Errorf("storage: make %s: %w", path, err)
+// completeFormat gives the format file its lasting name, once the database has been made or
+// its version has risen.
+func completeFormat(dir pebblestore.Dir) error {
+	if err := dir.Rename(formatFileNew, formatFile); err != nil {
+		return fmt.Errorf("storage: make %s: %w", dir.Join(formatFile), err)
 	}
-	return syncDir(fsys, o.Dir)
+	return syncDir(dir)
+}
+
+// syncDir makes the names in the directory durable.
+func syncDir(dir pebblestore.Dir) error {
+	if err := dir.Sync(); err != nil {
+		return fmt.Errorf("storage: %w", err)
+	}
+	return nil
 }
 
 // formatText is the content of the format file. Its last line is a checksum of
 // the others: with a wrong number of shards no object would be found.
-func formatText(shards int) string {
-	text := fmt.Sprintf("holdfast store\nformat %d\nshards %d\n", FormatVersion, shards)
+func formatText(version, shards int) string {
+	text := fmt.Sprintf("holdfast store\nformat %d\nshards %d\n", version, shards)
 	return text + formatCheck(text) + "\n"
 }
 
+// formatCheck is the last line of a format file.
 func formatCheck(text string) string {
-	return fmt.Sprintf("check %08x", crc32.Checksum([]byte(text), castagnoli))
+	return fmt.Sprintf("check %08x", crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// parseFormat reads the content of a format file. Of other versions it reads
-// the number only.
+// parseFormat reads the content of a format file. It reads no more than the number of
+// another version.
 func parseFormat(text string) (version, shards int, err error) {
 	rest, ok := strings.CutPrefix(text, "holdfast store\n")
 	if !ok {
 		return 0, 0, errors.New("it is not a format file of Holdfast")
 	}
 	line, rest, _ := strings.Cut(rest, "\n")
-	if version, err = formatNumber(line, "format"); err != nil || version != FormatVersion {
+	if version, err = formatNumber(line, "format"); err != nil || version < oldestFormat || version > FormatVersion {
 		return version, 0, err
 	}
 	line, _, _ = strings.Cut(rest, "\n")
 	if shards, err = formatNumber(line, "shards"); err != nil {
 		return 0, 0, err
 	}
-	if shards > MaxShards || text != formatText(shards) {
+	if shards > MaxShards || text != formatText(version, shards) {
 		return 0, 0, errors.New("its checksum does not fit")
 	}
 	return version, shards, nil
 }
 
-// formatNumber reads a line of a name and a positive number.
+// formatNumber reads a line of a name and a positive number, for example "shards 64".
+// The error shows the line, because a person may have edited the file.
 func formatNumber(line, name string) (int, error) {
 	value, ok := strings.CutPrefix(line, name+" ")
 	n, err := strconv.Atoi(value)

@@ -3,18 +3,33 @@ package storage
 import (
 	"bytes"
 	"slices"
+
+	"github.com/holdfast-dev/holdfast/storage/engine"
 )
 
 // Iter walks a range of keys as a batch leaves them, over a snapshot of the
 // moment it was made. It is for one goroutine and must be closed.
+//
+//	it, err := store.ListData(nil, o, "", "", false)
+//	if err != nil {
+//		return err
+//	}
+//	defer it.Close()
+//	for it.Next() {
+//		use(it.Key(), it.Value())
+//	}
+//	return it.Err()
+//
+// It merges two sorted walks: the base, which is the engine's, and own, which is the
+// batch's changes. A key that both have is taken from the batch, because that is newer.
 type Iter struct {
 	store   *Store
-	base    Iterator   // nil: the range is empty, or the iterator is closed
-	baseOK  bool       // base stands on a key
-	placed  bool       // base has been positioned
-	used    bool       // base stands on the key given last, or on one hidden by it
-	own     []overlaid // the batch's changes in the range, in the order of the walk
-	ranges  []span     // ranges that the batch deletes
+	base    engine.Iterator // nil: the range is empty, or the iterator is closed
+	baseOK  bool            // base stands on a key
+	placed  bool            // base has been positioned
+	used    bool            // base stands on the key given last, or on one hidden by it
+	own     []overlaid      // the batch's changes in the range, in the order of the walk
+	ranges  []span          // ranges that the batch deletes
 	reverse bool
 	strip   int // bytes of each key that Key leaves out
 
@@ -101,6 +116,7 @@ func (it *Iter) skipTo(key []byte) {
 	it.baseOK, it.used = it.base.SeekGE(key), false
 }
 
+// step moves the base by one key in the direction of the walk.
 func (it *Iter) step() {
 	if it.reverse {
 		it.baseOK = it.base.Prev()
@@ -109,7 +125,7 @@ func (it *Iter) step() {
 	}
 }
 
-// pick tells where the next key comes from; from both, if both hold it.
+// pick tells which of the two walks the next key comes from; both, if both hold it.
 func (it *Iter) pick() (fromBase, fromOwn bool) {
 	if len(it.own) == 0 {
 		return it.baseOK, false
@@ -124,6 +140,7 @@ func (it *Iter) pick() (fromBase, fromOwn bool) {
 	return c >= 0, c <= 0
 }
 
+// hidden reports whether the batch deletes a range that holds key.
 func (it *Iter) hidden(key []byte) bool {
 	for _, r := range it.ranges {
 		if r.lower <= string(key) && string(key) < r.upper {
@@ -133,6 +150,8 @@ func (it *Iter) hidden(key []byte) bool {
 	return false
 }
 
+// takeBase makes the base's key the present one. It copies key and value, because the
+// base reuses their memory.
 func (it *Iter) takeBase() bool {
 	v, err := it.base.ValueAndErr()
 	if err != nil {
@@ -143,6 +162,7 @@ func (it *Iter) takeBase() bool {
 	return true
 }
 
+// fail keeps the first error, which is the end of the store.
 func (it *Iter) fail(err error) {
 	if err != nil && it.err == nil {
 		it.err = it.store.fail(err)
@@ -152,13 +172,14 @@ func (it *Iter) fail(err error) {
 // Key is the present key without the prefix of its object.
 func (it *Iter) Key() []byte { return it.key[it.strip:] }
 
-// Value is the present value.
+// Value is the present value. It stays valid after the next move.
 func (it *Iter) Value() []byte { return it.value }
 
 // Err returns the error that ended the walk early, or nil.
 func (it *Iter) Err() error { return it.err }
 
-// Close releases the snapshot. It may be called more than once.
+// Close releases the snapshot, which keeps old rows on disk as long as it is open. It
+// may be called more than once, and returns the same error as Err.
 func (it *Iter) Close() error {
 	if it.base != nil {
 		it.fail(it.base.Close())

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/holdfast-dev/holdfast/internal/row"
 )
 
 // MaxNameBytes bounds the length of an object's name (O1).
@@ -16,7 +18,8 @@ const MaxNameBytes = 1024
 // maxClassBytes bounds the length of a class name.
 const maxClassBytes = 128
 
-// ID names an object for ever: through evictions, deletions and new lives.
+// ID names an object for ever. An object that is deleted and made again has the same
+// ID and another Number.
 type ID struct {
 	Class string `json:"class"`
 	Name  string `json:"name"`
@@ -57,21 +60,26 @@ func ValidateClass(class string) error {
 	return nil
 }
 
-// A Number stands for an object in its keys. Each life of an object has a fresh
+// A Number stands for an object in its keys, so that a long name is stored once and not
+// in each key, and so that a new life of an object never meets rows of an old one. Each life of an object has a fresh
 // one: an epoch in the upper half, a counter in the lower (numbers.go).
 type Number uint64
 
 // The layout of keys. Every key begins with its shard, two bytes big-endian, and
 // a byte for its kind. FORMAT.md draws the tables.
 const (
-	kindHeader = 0x01 // class 0x00 name                  → number, epoch
-	kindRow    = 0x02 // number, sub-kind, …              → rows of one life of an object
-	kindIndex  = 0x03 // due, number                      → generation, class, name
-	kindOpen   = 0x04 // number                           → open-execution mark
-	kindExpiry = 0x05 // time, how the expiring keys begin → nothing, or class 0x00 name
-	kindEvent  = 0x06 // class 0x00 name length, name, seq → event
-	kindDead   = 0x07 // class 0x00 name length, name, generation → dead letter
-	kindEnd    = 0x08
+	kindHeader  = 0x01 // class 0x00 name                  → number, epoch
+	kindRow     = 0x02 // number, sub-kind, …              → rows of one life of an object
+	kindIndex   = 0x03 // due, number                      → generation, class, name
+	kindOpen    = 0x04 // number                           → open-execution mark
+	kindExpiry  = 0x05 // time, how the expiring keys begin → nothing, or class 0x00 name
+	kindEvent   = 0x06 // class 0x00 name length, name, seq → event
+	kindDead    = 0x07 // class 0x00 name length, name, generation → dead letter
+	kindMessage = 0x08 // class 0x00 name length, name, queue, seq, row → message, or its state
+	kindLater   = 0x09 // due, seq → queue, class 0x00 name of the receiver
+	// 0x0a is not in use.
+	kindLabel = 0x0b // class 0x00 label 0x00 name     → nothing
+	kindEnd   = 0x0c
 
 	subAlarm = 0x01 // the alarm row
 	subData  = 0x02 // the user's keys
@@ -83,7 +91,9 @@ const (
 	MaxShards = 4096
 )
 
-// ShardOf returns the shard of id among shards.
+// ShardOf returns the shard of id among shards. It is a hash of class and name, so it
+// is the same in each process, and objects of one class spread over all shards. Keys of
+// one shard lie together, because readers of the alarm index read shard by shard.
 func ShardOf(id ID, shards int) int {
 	var room [2 * keyRoom]byte // names are mostly short: then this is no allocation
 	text := append(append(room[:0], id.Class...), 0)
@@ -91,6 +101,7 @@ func ShardOf(id ID, shards int) int {
 	return int(xxhash.Sum64(text) % uint64(shards))
 }
 
+// prefix begins each key: shard and kind.
 func prefix(dst []byte, shard int, kind byte) []byte {
 	return append(binary.BigEndian.AppendUint16(dst, uint16(shard)), kind)
 }
@@ -104,6 +115,7 @@ func kindRange(shard int, kind byte) (lower, upper []byte) {
 // that fits needs no allocation.
 const keyRoom = 64
 
+// headerKey is the key of the header of an object.
 func headerKey(dst []byte, shard int, id ID) []byte {
 	dst = prefix(dst, shard, kindHeader)
 	dst = append(dst, id.Class...)
@@ -114,26 +126,31 @@ func headerKey(dst []byte, shard int, id ID) []byte {
 // rowPrefixLen is the length of the keys that rowKey makes.
 const rowPrefixLen = 12
 
+// rowKey begins the rows of one life of an object.
 func rowKey(dst []byte, shard int, n Number, sub byte) []byte {
 	dst = prefix(dst, shard, kindRow)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(n))
 	return append(dst, sub)
 }
 
+// indexKey is the key of an alarm in the alarm index, which sorts by due time.
 func indexKey(dst []byte, shard int, due int64, n Number) []byte {
 	dst = prefix(dst, shard, kindIndex)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(due))
 	return binary.BigEndian.AppendUint64(dst, uint64(n))
 }
 
+// openKey is the key of an open-execution mark.
 func openKey(dst []byte, shard int, n Number) []byte {
 	return binary.BigEndian.AppendUint64(prefix(dst, shard, kindOpen), uint64(n))
 }
 
-// expiryPrefixLen is what an entry of the expiry index has before the expiring key,
-// of which it leaves out the shard.
+// expiryPrefixLen is the length of an entry of the expiry index before the expiring
+// key, which it has without the shard.
 const expiryPrefixLen = 11
 
+// expiryKey is the key of an entry of the expiry index: rows with keys that begin with
+// key, which has no shard, go at the given time.
 func expiryKey(dst []byte, shard int, at int64, key []byte) []byte {
 	dst = prefix(dst, shard, kindExpiry)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(at))
@@ -150,11 +167,12 @@ func namedPrefix(dst []byte, shard int, kind byte, id ID) []byte {
 	return append(dst, id.Name...)
 }
 
+// namedKey is the key of an event or a dead letter.
 func namedKey(dst []byte, shard int, kind byte, id ID, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(namedPrefix(dst, shard, kind, id), seq)
 }
 
-// decodeNamed splits what namedKey made, without its shard and kind.
+// decodeNamed splits a key that namedKey made, without its shard and kind.
 func decodeNamed(rest []byte) (id ID, seq uint64, err error) {
 	class, tail, ok := cut0(rest)
 	if !ok || len(tail) < 2 {
@@ -168,6 +186,7 @@ func decodeNamed(rest []byte) (id ID, seq uint64, err error) {
 	return ID{class, string(tail[:n])}, binary.BigEndian.Uint64(tail[n:]), nil
 }
 
+// decodeHeaderKey reads a key that headerKey made, without its shard and kind.
 func decodeHeaderKey(rest []byte) (ID, error) {
 	class, name, ok := cut0(rest)
 	if !ok {
@@ -176,6 +195,7 @@ func decodeHeaderKey(rest []byte) (ID, error) {
 	return ID{class, string(name)}, nil
 }
 
+// cut0 splits b at its first zero byte.
 func cut0(b []byte) (class string, rest []byte, ok bool) {
 	for i, c := range b {
 		if c == 0 {
@@ -185,6 +205,7 @@ func cut0(b []byte) (class string, rest []byte, ok bool) {
 	return "", nil, false
 }
 
+// errKey is the error of a key that no function here makes.
 func errKey(b []byte) error { return fmt.Errorf("%w: key %x", ErrCorrupt, b) }
 
 // after returns the smallest key greater than all keys that begin with p.
@@ -203,27 +224,35 @@ func after(p []byte) []byte {
 type header struct {
 	number Number
 	epoch  uint64 // of the last commit of the object
+	label  Label
 }
 
 const headerVersion = 1
 
+// appendHeader appends the value of a header row. An object without a label has none
+// there, so its header is that of format 3.
 func appendHeader(dst []byte, h header) []byte {
-	dst = append(dst, headerVersion)
-	dst = binary.AppendUvarint(dst, uint64(h.number))
-	return binary.AppendUvarint(dst, h.epoch)
+	w := row.Writer(dst).Byte(headerVersion).Uint(uint64(h.number)).Uint(h.epoch)
+	if h.label != (Label{}) {
+		w = w.Text(h.label.String())
+	}
+	return w
 }
 
+// decodeHeader reads the value that appendHeader has appended.
 func decodeHeader(b []byte) (h header, err error) {
-	if len(b) < 1 || b[0] != headerVersion {
-		return h, fmt.Errorf("%w: header %x", ErrCorrupt, b)
+	r := row.Read(b)
+	version := r.Byte()
+	h = header{number: Number(r.Uint()), epoch: r.Uint()}
+	r.Required()
+	if text := r.Bytes(); len(text) > 0 && r.OK() {
+		if h.label, err = NewLabel(string(text)); err != nil {
+			return header{}, fmt.Errorf("%w: header %x: %w", ErrCorrupt, b, err)
+		}
 	}
-	number, n := binary.Uvarint(b[1:])
-	if n <= 0 {
-		return h, fmt.Errorf("%w: header %x", ErrCorrupt, b)
+	r.End()
+	if version != headerVersion || !r.OK() {
+		return header{}, fmt.Errorf("%w: header %x", ErrCorrupt, b)
 	}
-	epoch, m := binary.Uvarint(b[1+n:])
-	if m <= 0 {
-		return h, fmt.Errorf("%w: header %x", ErrCorrupt, b)
-	}
-	return header{Number(number), epoch}, nil
+	return h, nil
 }

@@ -57,8 +57,8 @@ func TestNamesOutsideTheLimitsAreRefused(t *testing.T) {
 	}
 }
 
-// No two objects share a header, an event or a dead letter key, none of which is
-// a beginning of another's; and each key tells whose it is.
+// No two objects share a header, an event or a dead letter key, and no such key is the
+// beginning of another object's. Each key tells its object.
 func TestKeysOfHostileNamesStayApart(t *testing.T) {
 	const shard = 7
 	owners := make(map[string]ID)
@@ -93,8 +93,8 @@ func TestKeysOfHostileNamesStayApart(t *testing.T) {
 	}
 }
 
-// Keys of one kind sort as what they encode, and lie within the bounds of their
-// kind and shard.
+// Keys of one kind sort like their values, and lie within the bounds of their kind and
+// shard.
 func TestKeyOrder(t *testing.T) {
 	numbers := []uint64{0, 1, 255, 256, 1 << 32, math.MaxUint64}
 	times := []int64{0, 1, 255, 256, math.MaxInt64}
@@ -129,8 +129,8 @@ func TestKeyOrder(t *testing.T) {
 	}
 }
 
-// No key of an object lies in the rows of another, whatever the user names it.
-// Proves S1.
+// No key of an object lies in the rows of another, for any names that users give. Proves
+// S1.
 func TestDataKeysStayInTheirObject(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.Uint64().Draw(rt, "number")

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-dev/holdfast/storage/engine"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
 // The bytes of each layout that this package owns. FORMAT.md draws the same
@@ -21,7 +24,9 @@ func TestLayout(t *testing.T) {
 	o := Object{ID: id, Shard: 7, Number: 1<<32 | 5, Epoch: 1}
 	const at = 0x1122334455667788
 	event := namedKey(nil, 7, kindEvent, id, 1<<32|9)
-	var batch Batch
+	message := MessageID{To: id, Shard: 7, Queue: 1, Seq: 1<<32 | 9}
+	var stated, batch Batch
+	stated.SetMessageState(message, 0, at, []byte("tried"))
 	batch.Set([]byte("k"), []byte("v"))
 	batch.Delete([]byte("gone"))
 	batch.DeleteRange([]byte("a"), []byte("b"))
@@ -32,7 +37,8 @@ func TestLayout(t *testing.T) {
 		want string
 	}{
 		{"header key", headerKey(nil, 7, id), "0007 01 63617274 00 626f62"},
-		{"header value", appendHeader(nil, header{o.Number, 1}), "01 8580808010 01"},
+		{"header value", appendHeader(nil, header{o.Number, 1, Label{}}), "01 8580808010 01"},
+		{"header value of a labelled object", appendHeader(nil, header{o.Number, 1, label(t, "failed")}), "01 8580808010 01 06 6661696c6564"},
 		{"alarm row key", rowKey(nil, 7, o.Number, subAlarm), "0007 02 0000000100000005 01"},
 		{"user's key", dataKey(o, "total"), "0007 02 0000000100000005 02 746f74616c"},
 		{"mark key", markKey(o, at, "u/seen"), "0007 02 0000000100000005 03 1122334455667788 752f7365656e"},
@@ -45,6 +51,12 @@ func TestLayout(t *testing.T) {
 			"0007 05 1122334455667788 06 63617274 00 0003 626f62 0000000100000009"},
 		{"event key", event, "0007 06 63617274 00 0003 626f62 0000000100000009"},
 		{"dead letter key", namedKey(nil, 7, kindDead, id, 1<<32|9), "0007 07 63617274 00 0003 626f62 0000000100000009"},
+		{"message key", messageKey(nil, message, messageValue), "0007 08 63617274 00 0003 626f62 01 0000000100000009 00"},
+		{"key of a message's state", messageKey(nil, message, messageState), "0007 08 63617274 00 0003 626f62 01 0000000100000009 01"},
+		{"value of a message's state", valuesOf(t, &stated)[0], "1122334455667788 7472696564"},
+		{"key of a message in the index by time", laterKey(nil, 7, at, message.Seq), "0007 09 1122334455667788 0000000100000009"},
+		{"value of a message in the index by time", valuesOf(t, &stated)[1], "01 63617274 00 626f62"},
+		{"label key", labelKey(nil, 7, id, label(t, "failed")), "0007 0b 63617274 00 6661696c6564 00 626f62"},
 		{"epoch key", metaKey("epoch"), "ffff 00 65706f6368"},
 		{"flight key", metaKey("flight/1/2"), "ffff 00 666c696768742f312f32"},
 		{"witness key", metaKey(witnessRow), "ffff 00 7769746e657373"},
@@ -58,15 +70,24 @@ func TestLayout(t *testing.T) {
 		}
 	}
 	for what, text := range map[string]string{
-		formatFile: strings.TrimSuffix(formatText(64), "\n"), formatFileNew: "`" + formatFileNew + "`", witnessFile: "`" + witnessFile + "`", sumsFile: "`" + sumsFile + "`",
+		formatFile: strings.TrimSuffix(formatText(FormatVersion, 64), "\n"), formatFileNew: "`" + formatFileNew + "`", witnessFile: "`" + witnessFile + "`", pebblestore.SumsFile: "`" + pebblestore.SumsFile + "`",
 	} {
 		if !strings.Contains(string(document), text) {
 			t.Errorf("FORMAT.md does not show %s, which has\n%s", what, text)
 		}
 	}
-	if FormatVersion != 3 || !strings.Contains(string(document), "The format version is 3.") {
+	if FormatVersion != 4 || !strings.Contains(string(document), "The format version is 4.") {
 		t.Errorf("FORMAT.md does not say that the format version is %d", FormatVersion)
 	}
+}
+
+// valuesOf is the values that a batch sets.
+func valuesOf(t testing.TB, b *Batch) (values [][]byte) {
+	t.Helper()
+	if err := engine.ReadBatch(b.Repr(), func(r engine.Record) { values = append(values, r.Value) }); err != nil {
+		t.Fatal(err)
+	}
+	return values
 }
 
 // The epoch row as an open store leaves it.

@@ -7,10 +7,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"go.uber.org/goleak"
+
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
-// TestMain also serves as the program of child processes: the variable names
-// what the child does instead of running tests.
+// TestMain also serves as the program of child processes: the variable names a task that
+// the child does instead of running tests.
 func TestMain(m *testing.M) {
 	if child := os.Getenv("HOLDFAST_TEST_CHILD"); child != "" {
 		if err := runChild(child); err != nil {
@@ -27,8 +29,8 @@ func memOptions(fsys vfs.FS) Options {
 	return Options{Dir: "store", Shards: 4, Pebble: smallPebble(fsys)}
 }
 
-func smallPebble(fsys vfs.FS) PebbleOptions {
-	return PebbleOptions{FS: fsys, CacheBytes: 1 << 20, MemTableBytes: 256 << 10}
+func smallPebble(fsys vfs.FS) pebblestore.Options {
+	return pebblestore.Options{FS: fsys, CacheBytes: 1 << 20, MemTableBytes: 256 << 10}
 }
 
 func open(t testing.TB, o Options) *Store {
@@ -60,7 +62,7 @@ func checkAndClose(t testing.TB, s *Store) {
 	}
 }
 
-// commit commits what change puts into a batch, and waits until it is durable.
+// commit commits the batch that change fills, and waits until it is durable.
 func commit(t testing.TB, s *Store, change func(b *Batch)) {
 	t.Helper()
 	var b Batch
@@ -81,5 +83,8 @@ func newObject(t testing.TB, s *Store, class, name string) Object {
 	commit(t, s, func(b *Batch) { b.SetHeader(o) })
 	return o
 }
+
+// dirOf is the directory of a store that was opened with memOptions.
+func dirOf(fsys vfs.FS) pebblestore.Dir { return pebblestore.Dir{FS: fsys, Path: "store"} }
 
 func newMem() vfs.FS { return vfs.NewMem() }

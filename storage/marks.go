@@ -5,13 +5,15 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/holdfast-dev/holdfast/storage/engine"
 )
 
 // Marks are rows of an object that expire. Those that expire closely together are
 // a bucket. It is removed as a whole, once all of them have expired, so one entry
 // of the expiry index serves them all. The key of a mark begins with the time of
-// the removal. A key is in one bucket at most: who sets it again removes it where
-// it was.
+// the removal. A key is in one bucket at most: a caller that sets it again removes it
+// from the bucket in which it was.
 //
 // Invariant: a bucket that holds a mark has an entry in the expiry index.
 
@@ -34,7 +36,7 @@ func Removal(n Number, now, expires int64) int64 {
 	return removal
 }
 
-// bucketKeyLen is what the key of a mark has before the key that its user knows.
+// bucketKeyLen is the length of the key of a mark before the key that its user knows.
 const bucketKeyLen = rowPrefixLen + 8
 
 // bucketKey begins the keys of the marks of a bucket.
@@ -47,17 +49,18 @@ func markKey(o Object, removal int64, key string) []byte {
 	return append(bucketKey(make([]byte, 0, bucketKeyLen+len(key)), o, removal), key...)
 }
 
-// SetMark stores a mark in the bucket that is removed then. The caller knows that
+// SetMark stores a mark in the bucket that is removed then. It reads nothing, which is
+// why idempotency keys that are new cost no read. The caller knows that
 // the bucket is in the expiry index, or puts it there with IndexMarks.
 func (b *Batch) SetMark(o Object, removal int64, key string, expires int64, value []byte) {
-	b.openMark(recordSet, o, removal, key)
+	b.openMark(engine.KindSet, o, removal, key)
 	b.expiring(expires, value)
 	b.removal = earlier(b.removal, removal)
 }
 
 // DeleteMark removes a mark from its bucket.
 func (b *Batch) DeleteMark(o Object, removal int64, key string) {
-	b.openMark(recordDelete, o, removal, key)
+	b.openMark(engine.KindDelete, o, removal, key)
 }
 
 // openMark begins a record of a mark.
@@ -72,12 +75,12 @@ func (b *Batch) IndexMarks(o Object, removal int64) {
 	b.indexExpiry(removal, bucketKey(room[:0], o, removal), o.ID)
 }
 
-// indexAgain stores the entries of the buckets that the batch sets marks of and
-// whose removal may be over.
+// indexAgain stores the entries of the buckets that the batch sets marks of, as far as
+// their removal may be over.
 func (b *Batch) indexAgain(removed int64) {
-	for off, end := batchHeaderLen, len(b.data); off < end; {
+	for off, end := engine.HeaderBytes, len(b.data); off < end; {
 		kind, key, _, _, next := parseRecord(b.data, off)
-		if kind == recordSet && len(key) >= bucketKeyLen && key[2] == kindRow && key[rowPrefixLen-1] == subMark {
+		if kind == engine.KindSet && len(key) >= bucketKeyLen && key[2] == kindRow && key[rowPrefixLen-1] == subMark {
 			if at := int64(binary.BigEndian.Uint64(key[rowPrefixLen:])); at <= removed {
 				b.indexExpiry(at, slices.Clone(key[:bucketKeyLen]), b.id)
 			}
@@ -125,7 +128,8 @@ func (s *Store) Buckets(o Object, from int64) (removals []int64, err error) {
 	return removals, it.Close()
 }
 
-// FindMark returns a mark of any bucket, like Mark.
+// FindMark returns a mark of any bucket, like Mark. It reads one row for each bucket of
+// the object, so tools use it and turns do not.
 func (s *Store) FindMark(o Object, key string) (value []byte, expires int64, ok bool, err error) {
 	removals, err := s.Buckets(o, 0)
 	for _, removal := range removals {
@@ -163,8 +167,8 @@ func (s *Store) Marks(o Object, removal int64, key string, limit int, f func(rem
 
 // MarksEnd returns when the last mark of the object expires that has not expired by
 // now, as b, which may be nil, leaves the marks; 0 if there is none. It reads up to
-// limit marks. Of an object that may have more it returns when its last bucket is
-// removed, which is no earlier. The answer is 0 or later than now.
+// limit marks. If the object may have more, it returns when the last bucket is removed,
+// which is no earlier. The answer is 0 or later than now.
 func (s *Store) MarksEnd(b *Batch, o Object, now int64, limit int) (last int64, err error) {
 	if o.Number == 0 {
 		return 0, s.Err()
@@ -212,7 +216,7 @@ func (s *Store) lastRemoval(b *Batch, from, to []byte) (int64, error) {
 	return removal, it.Close()
 }
 
-// splitMark splits the key of a mark, without what comes before its bucket.
+// splitMark splits the key of a mark, without the bytes before its bucket.
 func (s *Store) splitMark(rest []byte) (removal int64, key []byte, err error) {
 	if len(rest) < 8 {
 		return 0, nil, s.fail(errKey(rest))

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// setMark stores a mark whose bucket may be new, in place of the one that expires
-// at old, set at the same time; 0 is none.
+// setMark stores a mark in the bucket of its removal, and the entry of the bucket. It
+// returns the time of the removal.
 func setMark(b *Batch, o Object, now int64, key string, expires int64, value string) (removal int64) {
 	removal = Removal(o.Number, now, expires)
 	b.SetMark(o, removal, key, expires, []byte(value))
@@ -50,7 +50,7 @@ func TestRemoval(t *testing.T) {
 		t.Errorf("1,000 objects have %d times of removal", len(removals))
 	}
 	if r := Removal(1, 0, math.MaxInt64); r != math.MaxInt64 {
-		t.Errorf("what never expires is removed at %d", r)
+		t.Errorf("a mark that never expires is removed at %d", r)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestMarksOfABatchAndOfAnEnd(t *testing.T) {
 		t.Errorf("a deleted mark is there: %v", err)
 	}
 	b.SetMark(o, 20, "k", 10, []byte("v"))
-	b.DropObject(o, nil)
+	b.DeleteObject(o, nil)
 	if _, err := s.Commit(&b); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestMarksAreListedByBucket(t *testing.T) {
 	}
 }
 
-// A mark is found in whatever bucket it is.
+// A mark is found in any bucket.
 func TestFindMark(t *testing.T) {
 	s := memStore(t)
 	o := newObject(t, s, "c", "n")
@@ -144,8 +144,9 @@ func TestFindMark(t *testing.T) {
 	}
 }
 
-// MarksEnd is the expiry of the last mark that lives, as the batch leaves them; of more
-// marks than it may read it is the removal of the last bucket.
+// MarksEnd is the time at which the last living mark of an object expires, with the
+// changes of the batch. If the object has more marks than it may read, it is the time at
+// which the last bucket is removed.
 func TestMarksEnd(t *testing.T) {
 	s := memStore(t)
 	o := newObject(t, s, "c", "n")

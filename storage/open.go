@@ -1,21 +1,24 @@
 package storage
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"path/filepath"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/holdfast-dev/holdfast/seam"
+	"github.com/holdfast-dev/holdfast/storage/engine"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
-// FormatVersion is the version of the layout that this package writes and reads.
-const FormatVersion = 3
+// FormatVersion is the version of the layout that this package writes. Open makes a store
+// of version 3 one of this version, because that has the same rows and no labels. It refuses
+// a store of any other version with ErrFormat.
+const FormatVersion = 4
+
+// oldestFormat is the oldest version that Open takes.
+const oldestFormat = 3
 
 // DefaultShards is the number of shards of a new store.
 const DefaultShards = 64
@@ -27,7 +30,7 @@ type Options struct {
 	Dir string
 	// Shards is the number of shards of a new store, at most MaxShards; an old
 	// store must have been made with the same number, unless it is zero.
-	// Default: 64 for a new store, what the store has for an old one.
+	// Default: 64 for a new store, that of the store for an old one.
 	Shards int
 	// MinFreeBytes is the free space below which commits are refused with
 	// ErrNoSpace, so that Pebble never meets a full disk in the middle of its
@@ -41,15 +44,16 @@ type Options struct {
 	// ended. It looks 20 times a second and logs for which process it waits; then it
 	// returns ErrLocked. Default: 0, no wait.
 	WaitForLock time.Duration
-	// Witness keeps a file beside the database that tells what has been
-	// acknowledged, and makes Open fail with ErrAckedDataLost if the database
-	// lacks it. Each sync of the log then costs a second sync, of the file.
+	// Witness keeps a file beside the database with the number of the last sync that
+	// was acknowledged. Open fails with ErrAckedDataLost if the database does not
+	// reach so far, because a damaged end of the log looks like that of a crash. Each
+	// sync of the log costs a second sync, of the file. Default: no file.
 	Witness bool
 	// Pebble shapes the engine. Its Lock must be nil.
-	Pebble PebbleOptions
+	Pebble pebblestore.Options
 	// Engine is used instead of Pebble in Dir, for simulations. It belongs to Open from
 	// the call on: the store closes it, and so does an Open that fails.
-	Engine Engine
+	Engine engine.Engine
 	// Seams are the clock, executor and probe. Zero: production.
 	Seams seam.Seams
 	// Log receives errors of the engine, and for which process Open waits. Default:
@@ -57,13 +61,11 @@ type Options struct {
 	Log *slog.Logger
 }
 
+// withDefaults returns o with its defaults, or the first mistake in it.
 func (o Options) withDefaults() (Options, error) {
 	o.Seams = o.Seams.WithDefaults()
-	o.MinFreeBytes = cmpOr(o.MinFreeBytes, 192<<20)
-	o.MaxUnsyncedBytes = cmpOr(o.MaxUnsyncedBytes, 64<<20)
-	if o.Pebble.FS == nil {
-		o.Pebble.FS = vfs.Default
-	}
+	o.MinFreeBytes = cmp.Or(o.MinFreeBytes, 192<<20)
+	o.MaxUnsyncedBytes = cmp.Or(o.MaxUnsyncedBytes, 64<<20)
 	if o.Pebble.Log == nil {
 		o.Pebble.Log = o.Log
 	}
@@ -79,8 +81,9 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Open opens the store in o.Dir and makes it if the directory is absent or
-// empty. It returns ErrLocked, ErrFormat, ErrNotStore, ErrCorrupt or an error of
+// Open opens the store in o.Dir and makes it if the directory is absent or empty. It
+// holds the lock of the directory until Close. With Options.Engine it opens a store
+// over that engine instead, and touches no file. It returns ErrLocked, ErrFormat, ErrNotStore, ErrCorrupt or an error of
 // the file system, each of which names the directory; the store is then
 // unchanged.
 func Open(o Options) (*Store, error) {
@@ -98,20 +101,25 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
+// openDir makes, locks and opens the directory, in this order, so that two processes
+// that open a new store at the same time meet at the lock.
 func openDir(o Options) (*Store, error) {
-	if err := makeDir(o); err != nil {
-		return nil, err
+	dir := o.Pebble.Dir(o.Dir)
+	switch err := dir.Make(); {
+	case err == pebblestore.ErrIsFile:
+		return nil, fmt.Errorf("%w: %s is a file: name a directory", ErrNotStore, o.Dir)
+	case err != nil:
+		return nil, notMade(o.Dir, fmt.Errorf("storage: %w", err))
 	}
-	dir, err := realDir(o)
+	dir, err := dir.Real()
+	if err != nil {
+		return nil, fmt.Errorf("storage: %w", err)
+	}
+	lock, err := awaitLock(o, dir, dir.Lock)
 	if err != nil {
 		return nil, err
 	}
-	o.Dir = dir
-	lock, err := awaitLock(o)
-	if err != nil {
-		return nil, err
-	}
-	s, err := openLocked(o, lock)
+	s, err := openLocked(o, dir, lock)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -121,7 +129,8 @@ func openDir(o Options) (*Store, error) {
 // openEngine opens a store over the caller's engine, unless the options are bad.
 func openEngine(o Options, bad error) (s *Store, err error) {
 	if err = bad; err == nil {
-		s, err = newStore(o, o.Engine, cmpOr(o.Shards, DefaultShards), nil)
+		s = newStore(o, o.Engine, cmp.Or(o.Shards, DefaultShards))
+		err = s.beginEpoch()
 	}
 	if err != nil {
 		_ = o.Engine.Close() // err says why the store cannot be used
@@ -130,95 +139,49 @@ func openEngine(o Options, bad error) (s *Store, err error) {
 	return s, nil
 }
 
-func openLocked(o Options, lock *pebble.Lock) (*Store, error) {
-	format, err := readFormat(o)
+// openLocked opens the store in a directory that this process has locked.
+func openLocked(o Options, dir pebblestore.Dir, lock *pebblestore.Lock) (*Store, error) {
+	format, err := readFormat(dir, o.Shards)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSpace(o); err != nil {
+	if err := checkSpace(dir, o.MinFreeBytes); err != nil {
 		return nil, err
 	}
 	p := o.Pebble
-	p.Lock, p.mustExist = lock, format.complete
-	engine, err := OpenPebble(o.Dir, p)
+	p.Lock, p.MustExist = lock, format.complete
+	db, err := pebblestore.Open(dir.Path, p)
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
-	s, err := newStore(o, engine, format.shards, lock)
-	if err != nil {
-		err = fmt.Errorf("storage: open %s: %w", o.Dir, err)
-	} else if !format.complete {
-		err = completeFormat(o)
+	s := newStore(o, db, format.shards)
+	s.dir, s.lock = dir, lock
+	err = s.beginIn(dir, o)
+	switch {
+	case err != nil:
+		err = notOpened(dir, err)
+	case !format.complete:
+		err = completeFormat(dir)
+	case format.version < FormatVersion:
+		err = raiseFormat(dir, format.shards)
 	}
 	if err != nil {
-		_ = engine.Close() // err says why the store cannot be used
+		_ = db.Close() // err says why the store cannot be used
 		return nil, err
 	}
 	return s, nil
 }
 
-// makeDir makes the directory and its parents, each of them durable.
-func makeDir(o Options) error {
-	fsys := o.Pebble.FS
-	info, err := fsys.Stat(o.Dir)
-	switch {
-	case err == nil && !info.IsDir():
-		return fmt.Errorf("%w: %s is a file: name a directory", ErrNotStore, o.Dir)
-	case err == nil:
-		return nil
-	case !isNotExist(err):
-		return fmt.Errorf("storage: %w", err)
-	}
-	var made []string // the directories that get an entry, innermost first
-	for dir := o.Dir; isNotExist(err); {
-		parent := fsys.PathDir(dir)
-		if parent == dir {
-			break
-		}
-		made = append(made, parent)
-		dir = parent
-		_, err = fsys.Stat(dir)
-	}
-	if err := fsys.MkdirAll(o.Dir, 0o755); err != nil {
-		return notMade(o.Dir, fmt.Errorf("storage: %w", err))
-	}
-	for _, dir := range made {
-		if err := syncDir(fsys, dir); err != nil {
+// beginIn begins the opening of a store over the database in a directory.
+func (s *Store) beginIn(dir pebblestore.Dir, o Options) (err error) {
+	s.space.watch(dir, o.MinFreeBytes)
+	if o.Witness {
+		if s.witness, err = openWitness(dir, s); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// realDir is dir by the one name that all its other names stand for, so that two
-// openings by different names meet at the lock. Only the operating system's
-// files have other names.
-func realDir(o Options) (string, error) {
-	if o.Pebble.FS != vfs.Default {
-		return o.Dir, nil
-	}
-	dir, err := filepath.EvalSymlinks(o.Dir)
-	if err == nil {
-		dir, err = filepath.Abs(dir)
-	}
-	if err != nil {
-		return "", fmt.Errorf("storage: %w", err)
-	}
-	return dir, nil
-}
-
-func syncDir(fsys vfs.FS, dir string) error {
-	if dir == "" {
-		dir = "."
-	}
-	d, err := fsys.OpenDir(dir)
-	if err != nil {
-		return fmt.Errorf("storage: %w", err)
-	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return fmt.Errorf("storage: sync %s: %w", dir, err)
+	if err := s.beginEpoch(); err != nil {
+		return errors.Join(err, s.closeWitness())
 	}
 	return nil
 }
-
-func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
 // wantOpenError opens with o and checks that the error wraps sentinel, is one
@@ -21,6 +24,16 @@ func wantOpenError(t *testing.T, o Options, sentinel error, says ...string) {
 	if err == nil {
 		s.Close()
 		t.Fatal("Open succeeded")
+	}
+	wantOneLine(t, err, sentinel, says...)
+}
+
+// wantOneLine checks that the error wraps sentinel, is one clear line, and says each of the
+// words.
+func wantOneLine(t *testing.T, err, sentinel error, says ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("there is no error")
 	}
 	if sentinel != nil && !errors.Is(err, sentinel) {
 		t.Errorf("%v is not %v", err, sentinel)
@@ -77,22 +90,49 @@ func TestOpenRefusesAnotherFormat(t *testing.T) {
 	}
 	checkAndClose(t, s)
 
-	rewrite(t, fsys, "store/HOLDFAST", fmt.Sprintf("holdfast store\nformat %d\nnodes 3\n", FormatVersion+1))
-	wantOpenError(t, o, ErrFormat, fmt.Sprintf("store/HOLDFAST has format version %d, this program reads version %d", FormatVersion+1, FormatVersion))
-	rewrite(t, fsys, "store/HOLDFAST", "#!/bin/sh\n")
+	rewrite(t, fsys, "HOLDFAST", fmt.Sprintf("holdfast store\nformat %d\nnodes 3\n", FormatVersion+1))
+	wantOpenError(t, o, ErrFormat, fmt.Sprintf("store/HOLDFAST has format version %d, this program reads versions %d to %d", FormatVersion+1, oldestFormat, FormatVersion))
+	rewrite(t, fsys, "HOLDFAST", formatText(oldestFormat-1, 4))
+	wantOpenError(t, o, ErrFormat, fmt.Sprintf("format version %d", oldestFormat-1))
+	rewrite(t, fsys, "HOLDFAST", "#!/bin/sh\n")
 	wantOpenError(t, o, ErrFormat, "store/HOLDFAST", "not a format file")
-	rewrite(t, fsys, "store/HOLDFAST", strings.Replace(formatText(4), "shards 4", "shards 5", 1))
+	rewrite(t, fsys, "HOLDFAST", strings.Replace(formatText(FormatVersion, 4), "shards 4", "shards 5", 1))
 	wantOpenError(t, o, ErrFormat, "store/HOLDFAST", "checksum")
 }
 
-func rewrite(t *testing.T, fsys vfs.FS, path, text string) {
+// Proves S11: a store of the version before opens as it is, and has the version of today from
+// then on. A crash at the change leaves one of the two.
+func TestOpenRaisesTheFormat(t *testing.T) {
+	fsys := vfs.NewMem()
+	o := memOptions(fsys)
+	s := open(t, o)
+	was := newObject(t, s, "c", "n")
+	checkAndClose(t, s)
+	rewrite(t, fsys, "HOLDFAST", formatText(oldestFormat, 4))
+	rewrite(t, fsys, "HOLDFAST.new", formatText(FormatVersion, 4)) // of a change that was cut off
+	s = open(t, o)
+	if o, err := s.Find(was.ID); err != nil || o.Number != was.Number || o.Label != (Label{}) {
+		t.Errorf("found %+v, %v, want %+v", o, err, was)
+	}
+	checkAndClose(t, s)
+	if text, err := dirOf(fsys).Read("HOLDFAST"); err != nil || text != formatText(FormatVersion, 4) {
+		t.Errorf("the format file is %q, %v", text, err)
+	}
+	if _, err := dirOf(fsys).Read("HOLDFAST.new"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the second name is left: %v", err)
+	}
+	checkAndClose(t, open(t, o))
+}
+
+// rewrite replaces a file of the store.
+func rewrite(t *testing.T, fsys vfs.FS, name, text string) {
 	t.Helper()
-	if err := writeFile(fsys, path, text); err != nil {
+	if err := dirOf(fsys).Write(name, text); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// A store whose database is gone is not taken for a new one.
+// A store without its database is not taken for a new one.
 func TestOpenMissesALostDatabase(t *testing.T) {
 	fsys := vfs.NewMem()
 	o := memOptions(fsys)
@@ -111,11 +151,11 @@ func TestOpenMissesALostDatabase(t *testing.T) {
 	wantOpenError(t, o, ErrCorrupt, "the database in store is missing")
 }
 
-// Nor is a store of which one file is gone, and the error tells which. Regression:
-// without the format file the error asked for an empty directory, and without
-// Pebble's markers it told of nothing that a reader could know.
+// A store that lacks one file is not opened, and the error names the file. Regression:
+// without the format file the error asked for an empty directory, and without Pebble's
+// markers it named nothing that a reader knows.
 func TestOpenNamesTheMissingFile(t *testing.T) {
-	for _, kind := range []string{formatFile, sumsFile, "marker.manifest", "marker.format-version", "MANIFEST"} {
+	for _, kind := range []string{formatFile, pebblestore.SumsFile, "marker.manifest", "marker.format-version", "MANIFEST"} {
 		fsys := vfs.NewMem()
 		o := memOptions(fsys)
 		checkAndClose(t, open(t, o))
@@ -186,7 +226,7 @@ func TestOpenIsLockedByAnotherProcess(t *testing.T) {
 	checkAndClose(t, s)
 }
 
-// Permissions bind everyone but root, for whom the test opens what it may.
+// Permissions bind all users but root. As root, Open must succeed.
 func TestOpenReportsPermissions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	checkAndClose(t, open(t, Options{Dir: dir}))
@@ -205,8 +245,8 @@ func TestOpenReportsPermissions(t *testing.T) {
 	wantOpenError(t, Options{Dir: filepath.Join(dir, "inner")}, os.ErrPermission, dir)
 }
 
-// A directory made with its parents survives the loss of power with what was
-// acknowledged in it. Proves S9's first sentence for the first commit of all.
+// A directory made with its parents survives the loss of power, and acknowledged rows in
+// it. Proves S9's first sentence for the first commit of all.
 func TestNewDirectorySurvivesPowerLoss(t *testing.T) {
 	fsys := vfs.NewCrashableMem()
 	o := memOptions(fsys)

@@ -9,10 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
-// An object exists from its header to its DropObject, which leaves none of its
-// rows, and nothing of another object is touched.
+// An object exists from its header to its DeleteObject. DeleteObject removes all its rows,
+// and no row of another object.
 func TestObjectsComeAndGo(t *testing.T) {
 	s := newStoreOfHostileObjects(t)
 	due := int64(50)
@@ -21,12 +23,12 @@ func TestObjectsComeAndGo(t *testing.T) {
 		commit(t, s, func(b *Batch) {
 			b.SetData(o, "k", []byte(id.Name))
 			setMark(b, o, 0, "m", 100, "")
-			b.SetOpen(o, []byte("x"))
+			b.SetOpenMark(o, []byte("x"))
 			b.MoveAlarm(o, nil, &due, []byte("row"), []byte("index"))
 		})
 	}
 	gone := find(t, s, ID{"a", "a\x00"})
-	commit(t, s, func(b *Batch) { b.DropObject(gone, &due) })
+	commit(t, s, func(b *Batch) { b.DeleteObject(gone, &due) })
 
 	if o := find(t, s, gone.ID); o.Number != 0 {
 		t.Errorf("the dropped object has number %d", o.Number)
@@ -34,7 +36,7 @@ func TestObjectsComeAndGo(t *testing.T) {
 	if has, err := s.HasRows(nil, gone); has || err != nil {
 		t.Errorf("the dropped object has rows: %v", err)
 	}
-	if _, ok, err := s.Open(gone); ok || err != nil {
+	if _, ok, err := s.OpenMark(gone); ok || err != nil {
 		t.Errorf("the dropped object has an open mark: %v", err)
 	}
 	for _, id := range hostileIDs() {
@@ -97,8 +99,23 @@ func TestObjectsListsEach(t *testing.T) {
 		t.Fatal(err)
 	}
 	classes, err := s.Classes()
-	if err != nil || !slices.Equal(slices.Sorted(slices.Values(classes)), slices.Sorted(slices.Values(hostileClasses))) {
+	if err != nil || !slices.Equal(classes, slices.Sorted(slices.Values(hostileClasses))) {
 		t.Errorf("classes %.10q, %v", classes, err)
+	}
+}
+
+// Proves O15: each class is listed once, in the order of the names, whatever shards have it.
+func TestClassesAreSorted(t *testing.T) {
+	s := memStore(t)
+	var want []string
+	for i := range 20 {
+		want = append(want, fmt.Sprintf("class%02d", i))
+		for k := range i%3 + 1 {
+			newObject(t, s, want[i], fmt.Sprint(k))
+		}
+	}
+	if got, err := s.Classes(); err != nil || !slices.Equal(got, want) {
+		t.Errorf("O15: classes %q, %v", got, err)
 	}
 }
 
@@ -190,16 +207,16 @@ func cmpInt(x, y int64) int {
 	return 1
 }
 
-// Open marks are found by a scan whose cost is theirs.
+// Open marks are found by a scan that reads no other rows.
 func TestOpenMarks(t *testing.T) {
 	s := memStore(t)
 	want := map[string]int{}
 	for i := range 10 {
 		o := newObject(t, s, "c", fmt.Sprint(i))
 		commit(t, s, func(b *Batch) {
-			b.SetOpen(o, []byte(o.ID.Name))
+			b.SetOpenMark(o, []byte(o.ID.Name))
 			if i%2 == 0 {
-				b.ClearOpen(o)
+				b.DeleteOpenMark(o)
 			}
 		})
 		if i%2 == 1 {
@@ -217,7 +234,7 @@ func TestOpenMarks(t *testing.T) {
 	}
 }
 
-// Size grows with what an object stores.
+// Size grows with the rows of an object.
 func TestSize(t *testing.T) {
 	s := memStore(t)
 	small, large := newObject(t, s, "c", "small"), newObject(t, s, "c", "large")
@@ -228,7 +245,7 @@ func TestSize(t *testing.T) {
 			b.SetData(large, fmt.Sprint(i), random.Example(i))
 		}
 	})
-	if err := s.engine.(*pebbleEngine).DB().Flush(); err != nil {
+	if err := s.engine.(*pebblestore.Store).DB().Flush(); err != nil {
 		t.Fatal(err)
 	}
 	x, err := s.Size(small)
@@ -241,7 +258,7 @@ func TestSize(t *testing.T) {
 }
 
 // Few rows are removed one by one and many as a range, to the same end.
-func TestDropObjectOfAnySize(t *testing.T) {
+func TestDeleteObjectOfAnySize(t *testing.T) {
 	s := memStore(t)
 	for _, rows := range []int{0, 1, fewKeys - 1, fewKeys, fewKeys + 1, 3 * fewKeys} {
 		gone, stays := newObject(t, s, "c", fmt.Sprint("gone ", rows)), newObject(t, s, "c", fmt.Sprint("stays ", rows))
@@ -251,13 +268,13 @@ func TestDropObjectOfAnySize(t *testing.T) {
 				b.SetData(gone, fmt.Sprint(i), nil)
 			}
 			setMark(b, gone, 0, "m", 9, "")
-			b.SetOpen(gone, nil)
+			b.SetOpenMark(gone, nil)
 			b.MoveAlarm(gone, nil, &due, nil, nil)
 			b.SetData(stays, "k", nil)
 		})
 		var b Batch
 		b.SetData(gone, "new", nil) // in the batch that removes it
-		if err := s.DropObject(&b, gone, &due); err != nil {
+		if err := s.DeleteObject(&b, gone, &due); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Commit(&b); err != nil {

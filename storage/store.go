@@ -1,35 +1,40 @@
 package storage
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/holdfast-dev/holdfast/seam"
+	"github.com/holdfast-dev/holdfast/storage/engine"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
-// Store is an open store. Its methods may be called from any task.
+// Store is an open store, from Open on until Close or Abandon. Its methods may be called
+// from any goroutine. A Store that has met an error of the engine stays usable for
+// nothing but Close and Err: see Dead.
 type Store struct {
-	engine  Engine
-	lock    *pebble.Lock // nil for an engine of the caller's
+	engine  engine.Engine
+	dir     pebblestore.Dir // zero for an engine of the caller's
+	lock    io.Closer       // of the directory; nil for an engine of the caller's
 	seams   seam.Seams
 	shards  int
 	space   space
 	witness *witness // nil: none is kept
 
+	readOnly bool // nothing is ever applied, see OpenReadOnly
+
 	epoch    uint64
 	openedAt time.Time
 	previous Previous
-	crashes  uint64        // what the next opening reads if this one ends without Close
+	crashes  uint64        // the count that the next opening reads if this one ends without Close
 	numbers  atomic.Uint64 // the last object number given out
 	seqs     atomic.Uint64 // the last sequence number given out
-	through  atomic.Uint64 // the last epoch whose numbers are this opening's
+	through  atomic.Uint64 // the numbers up to those of this epoch belong to this opening
+	drawn    drawn         // the numbers of messages that readers may not pass yet
 
 	// reserving is held while through is raised. Nothing waits while it is held.
 	reserving sync.Mutex
@@ -41,7 +46,7 @@ type Store struct {
 	using sync.RWMutex
 	// marking is held for reading while a batch with marks is applied, and by
 	// Expire from its look at them to their removal. It guards removed, the time up
-	// to which Expire may have removed what expires.
+	// to which Expire may have removed rows.
 	marking sync.RWMutex
 	removed int64
 	// dead is set once, before anyone can be answered after an error.
@@ -50,153 +55,15 @@ type Store struct {
 	closed sync.Once
 }
 
-// Previous tells how the process that had the store open before ended.
-type Previous struct {
-	Epoch    uint64    // 0: the store is new
-	Clean    bool      // it closed the store in order
-	OpenedAt time.Time // when it opened the store
-	Crashes  uint64    // how many processes in a row ended without closing, up to and with it
-	// CrashedEpoch is the newest opening, up to and with it, that did not end in
-	// order. Zero: none.
-	CrashedEpoch uint64
-
-	through uint64 // the last epoch whose numbers it may have used
-}
-
-func newStore(o Options, engine Engine, shards int, lock *pebble.Lock) (*Store, error) {
-	s := &Store{engine: engine, lock: lock, seams: o.Seams, shards: shards, died: make(chan struct{})}
+// newStore returns a store over an engine. Its opening has yet to begin.
+func newStore(o Options, e engine.Engine, shards int) *Store {
+	s := &Store{engine: e, seams: o.Seams, shards: shards, died: make(chan struct{})}
 	s.pipeline.init(s, o.MaxUnsyncedBytes)
-	if m, ok := engine.(mortal); ok {
-		m.onDeath(func(err error) { _ = s.fail(err) })
+	if m, ok := e.(engine.Mortal); ok {
+		m.OnDeath(func(err error) { _ = s.fail(err) })
 	}
-	s.space.floor = uint64(max(o.MinFreeBytes, 0))
-	if o.Engine == nil && o.MinFreeBytes >= 0 {
-		if _, err := o.Pebble.FS.GetDiskUsage(o.Dir); err == nil {
-			s.space.free = func() (uint64, error) {
-				u, err := o.Pebble.FS.GetDiskUsage(o.Dir)
-				return u.AvailBytes, err
-			}
-		}
-	}
-	if o.Witness && o.Engine == nil {
-		w, err := openWitness(o, s)
-		if err != nil {
-			return nil, err
-		}
-		s.witness = w
-	}
-	if err := s.beginEpoch(); err != nil {
-		return nil, errors.Join(err, s.closeWitness())
-	}
-	return s, nil
+	return s
 }
-
-// metaKey is the key of a row of the store itself.
-func metaKey(name string) []byte { return append(prefix(nil, metaShard, 0), name...) }
-
-// beginEpoch reads how the store was left and makes the number of this opening
-// durable, so that no two openings ever share one.
-func (s *Store) beginEpoch() error {
-	value, ok, err := s.get(metaKey("epoch"))
-	if err != nil {
-		return err
-	}
-	if ok {
-		if s.previous, err = decodeEpoch(value); err != nil {
-			return s.fail(err)
-		}
-	}
-	s.epoch = s.previous.through + 1
-	s.seqs.Store(s.epoch << blockBits)
-	s.numbers.Store(s.epoch << blockBits)
-	s.through.Store(s.epoch)
-	s.crashes = 1
-	if !s.previous.Clean && s.previous.Epoch > 0 {
-		s.crashes, s.previous.CrashedEpoch = s.previous.Crashes+1, s.previous.Epoch
-	}
-	s.openedAt = s.seams.Clock.Now()
-	return s.writeEpoch(false, s.crashes)
-}
-
-// writeEpoch makes the state of this opening durable. crashes is what the next
-// opening will read if this one ends without Close.
-func (s *Store) writeEpoch(clean bool, crashes uint64) error {
-	t, err := s.apply(s.epochRow(clean, crashes, s.through.Load()))
-	if err != nil {
-		return err
-	}
-	return s.WaitDurable(t)
-}
-
-// Versions of the epoch row. The second has one field more, through, and is only
-// written when an opening has used numbers of later epochs: a program that does
-// not know the field must not open the store then.
-const (
-	epochRowVersion     = 1
-	epochRowWithThrough = 2
-)
-
-// epochRow is a batch with the row that tells of this opening.
-func (s *Store) epochRow(clean bool, crashes, through uint64) *Batch {
-	v := []byte{epochRowVersion, 0}
-	if clean {
-		v[1] = 1
-	}
-	v = binary.AppendUvarint(v, s.epoch)
-	v = binary.AppendUvarint(v, crashes)
-	v = binary.AppendVarint(v, s.openedAt.UnixNano())
-	v = binary.AppendUvarint(v, s.previous.CrashedEpoch)
-	if through > s.epoch {
-		v[0] = epochRowWithThrough
-		v = binary.AppendUvarint(v, through)
-	}
-	b := new(Batch)
-	b.Set(metaKey("epoch"), v)
-	return b
-}
-
-func decodeEpoch(v []byte) (p Previous, err error) {
-	bad := fmt.Errorf("%w: epoch row %x", ErrCorrupt, v)
-	if len(v) < 2 || v[0] != epochRowVersion && v[0] != epochRowWithThrough {
-		return p, bad
-	}
-	p.Clean = v[1] == 1
-	rest := v[2:]
-	var n int
-	if p.Epoch, n = binary.Uvarint(rest); n <= 0 {
-		return p, bad
-	}
-	rest = rest[n:]
-	if p.Crashes, n = binary.Uvarint(rest); n <= 0 {
-		return p, bad
-	}
-	rest = rest[n:]
-	at, n := binary.Varint(rest)
-	if n <= 0 {
-		return p, bad
-	}
-	p.OpenedAt = time.Unix(0, at)
-	rest = rest[n:]
-	p.CrashedEpoch, n = binary.Uvarint(rest) // zero if it is missing
-	p.through = p.Epoch
-	if v[0] == epochRowWithThrough {
-		if p.through, _ = binary.Uvarint(rest[max(n, 0):]); p.through <= p.Epoch {
-			return p, bad
-		}
-	}
-	return p, nil
-}
-
-// Epoch is the number of this opening of the store, and durable before Open
-// returned. It is one more than the last, or more if that one made 4 billion
-// object numbers or sequence numbers.
-func (s *Store) Epoch() uint64 { return s.epoch }
-
-// OpenedAt is when this opening of the store began.
-func (s *Store) OpenedAt() time.Time { return s.openedAt }
-
-// Previous tells how the opening before this one ended.
-func (s *Store) Previous() Previous { return s.previous }
 
 // Shards is the number of shards of the store, which never changes.
 func (s *Store) Shards() int { return s.shards }
@@ -209,7 +76,7 @@ func (s *Store) Err() error {
 	return nil
 }
 
-// Dead is closed when the store has ended with an error.
+// Dead is closed when the store has ended, by an error or by Close. Err has the error.
 func (s *Store) Dead() <-chan struct{} { return s.died }
 
 // fail ends the store with cause, unless it has ended, and returns the error
@@ -235,19 +102,21 @@ func (s *Store) enter() error {
 	return nil
 }
 
+// exit ends a call that enter has begun.
 func (s *Store) exit() { s.using.RUnlock() }
 
 // Commit applies b: its changes are visible when Commit returns, at the place in
 // the order of commits that the ticket names, and durable when WaitDurable says
-// so. An error that wraps ErrNoSpace refuses the commit; nothing is changed and
-// the store lives on. After any other error the store is dead, and the commit
+// so. An error that wraps ErrNoSpace or ErrReadOnly refuses the commit; nothing is changed
+// and the store lives on. After any other error the store is dead, and the commit
 // may or may not have survived.
 func (s *Store) Commit(b *Batch) (Ticket, error) {
 	return s.CommitAt(b, s.seams.Steady())
 }
 
 // CommitAt is Commit for a caller that has just read seam.Seams.Steady: the time
-// decides whether to look at the free space.
+// decides whether to look at the free space. A turn reads the clock once for all that
+// it does, so a second look would be wasted.
 func (s *Store) CommitAt(b *Batch, now time.Time) (Ticket, error) {
 	if err := s.Err(); err != nil {
 		return 0, err
@@ -255,10 +124,18 @@ func (s *Store) CommitAt(b *Batch, now time.Time) (Ticket, error) {
 	if b.Empty() {
 		return s.Applied(), nil
 	}
-	if err := s.space.admit(b.Len(), now); err != nil {
+	if err := s.admit(b.Len(), now); err != nil {
 		return 0, err
 	}
-	return s.apply(b)
+	if len(b.messages) == 0 {
+		return s.apply(b)
+	}
+	s.draw(b)
+	t, err := s.apply(b)
+	if err != nil {
+		s.HandedOver(b.MessageSeq(0))
+	}
+	return t, err
 }
 
 // apply is Commit without a look at the free space: the few bytes that end the
@@ -291,7 +168,11 @@ func (s *Store) applyMarks(b *Batch) error {
 	return s.applyNow(b.Repr())
 }
 
+// applyNow applies a batch without a ticket, which the caller takes afterwards.
 func (s *Store) applyNow(repr []byte) error {
+	if s.readOnly {
+		return ErrReadOnly
+	}
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -303,14 +184,15 @@ func (s *Store) applyNow(repr []byte) error {
 	return nil
 }
 
-// get returns a copy of the value of key.
+// get returns a copy of the value of key, because the engine's memory is valid only
+// until the closer is closed.
 func (s *Store) get(key []byte) ([]byte, bool, error) {
 	if err := s.enter(); err != nil {
 		return nil, false, err
 	}
 	defer s.exit()
 	v, closer, err := s.engine.Get(key)
-	if err == ErrNotFound {
+	if err == engine.ErrNotFound {
 		return nil, false, nil
 	}
 	if err != nil {
@@ -333,15 +215,16 @@ func (s *Store) read(b *Batch, key []byte) ([]byte, bool, error) {
 	return s.get(key)
 }
 
-// Close marks the store as closed in order, makes everything durable and
-// releases the directory. Later uses fail with ErrClosed. A dead store only
-// releases what it can and returns the error that ended it.
+// Close marks the store as closed in order, makes everything durable and releases the
+// directory. Later uses fail with ErrClosed, and a second Close returns nil. A dead
+// store releases its files and returns the error that ended it. A store that is open for
+// reading only is released and not marked.
 func (s *Store) Close() error {
 	err := s.Err()
 	if errors.Is(err, ErrClosed) {
 		return nil
 	}
-	if err == nil {
+	if err == nil && !s.readOnly {
 		err = s.writeEpoch(true, 0)
 	}
 	released := s.release(ErrClosed)
@@ -351,10 +234,13 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Abandon releases the engine and the directory without marking the store as
-// closed in order: to the next opening it is as if the process had died.
+// Abandon releases the engine and the directory without marking the store as closed in
+// order: to the next opening it is as if the process had died. A host does so when its
+// store has failed, or when it could not be opened.
 func (s *Store) Abandon() error { return s.release(ErrClosed) }
 
+// release ends the store with cause, waits for the calls into the engine that are under
+// way, and closes engine, witness and lock. It does so once.
 func (s *Store) release(cause error) (err error) {
 	s.closed.Do(func() {
 		s.fail(cause)

@@ -2,19 +2,23 @@ package storage
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/holdfast-dev/holdfast/internal/row"
+	"github.com/holdfast-dev/holdfast/storage/engine"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
 // witness is a file beside the database that tells how many syncs have been
-// acknowledged. Each sync stores its number in the database first and in the
-// witness after; an acknowledgement waits for both. A database that is behind
-// its witness has lost what was acknowledged, as when damage of what the last sync
-// wrote looks like the torn end of a crash (S9).
+// acknowledged. Each sync stores its number in the database first and in the witness
+// after; an acknowledgement waits for both. A database that is behind its witness has
+// lost acknowledged commits, for example because damage within the last sync looks like
+// the torn end of a crash (S9).
 type witness struct {
-	file vfs.File
+	file pebblestore.File
 	n    uint64 // the last number written; the leader of the pipeline owns it
 }
 
@@ -26,33 +30,45 @@ const (
 	witnessRow  = "witness"
 )
 
-// openWitness opens or makes the witness file and compares the database with it.
-func openWitness(o Options, s *Store) (*witness, error) {
-	path := o.Pebble.FS.PathJoin(o.Dir, witnessFile)
-	stored, err := s.witnessed()
+// openWitness opens or makes the witness file and compares the database with it. A
+// file that is missing is made anew, because an operator who accepts a loss moves the
+// old one away.
+func openWitness(dir pebblestore.Dir, s *Store) (*witness, error) {
+	stored, err := compareWitness(dir, s)
+	if errors.Is(err, fs.ErrNotExist) {
+		// A torn file holds no whole slot, and then no number.
+		if err = dir.Write(witnessFile, string(make([]byte, 2*witnessSlot))); err == nil {
+			err = dir.Sync()
+		}
+		if err != nil {
+			err = fmt.Errorf("make %s: %w", witnessFile, err)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	text, err := readFile(o.Pebble.FS, path)
-	if isNotExist(err) {
-		// A torn one holds no whole slot, which tells of nothing.
-		if err := writeFile(o.Pebble.FS, path, string(make([]byte, 2*witnessSlot))); err != nil {
-			return nil, fmt.Errorf("storage: make %s: %w", path, err)
-		}
-		if err := syncDir(o.Pebble.FS, o.Dir); err != nil {
-			return nil, err
-		}
-	} else if err != nil {
-		return nil, err
-	}
-	if seen := readWitness([]byte(text)); seen > stored {
-		return nil, fmt.Errorf("%w: %s: %s tells of sync %d, the database ends at %d", ErrAckedDataLost, o.Dir, witnessFile, seen, stored)
-	}
-	f, err := o.Pebble.FS.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+	f, err := dir.Update(witnessFile)
 	if err != nil {
-		return nil, fmt.Errorf("storage: %w", err)
+		return nil, err
 	}
 	return &witness{file: f, n: stored}, nil
+}
+
+// compareWitness compares the database with the witness file and returns the number of the
+// last sync that the database holds. It changes nothing. The error wraps fs.ErrNotExist if
+// there is no such file.
+func compareWitness(dir pebblestore.Dir, s *Store) (stored uint64, err error) {
+	if stored, err = s.witnessed(); err != nil {
+		return 0, err
+	}
+	text, err := dir.Read(witnessFile)
+	if err != nil {
+		return stored, fmt.Errorf("read %s: %w", witnessFile, err)
+	}
+	if seen := readWitness([]byte(text)); seen > stored {
+		return 0, fmt.Errorf("%w: %s: %s tells of sync %d, the database ends at %d", ErrAckedDataLost, dir.Path, witnessFile, seen, stored)
+	}
+	return stored, nil
 }
 
 // witnessed is the number of the last sync that the database holds.
@@ -61,14 +77,15 @@ func (s *Store) witnessed() (uint64, error) {
 	if err != nil || !ok {
 		return 0, err
 	}
-	n, w := binary.Uvarint(value)
-	if w <= 0 {
+	r := row.Read(value)
+	n := r.Uint()
+	if r.Required(); !r.OK() {
 		return 0, s.fail(fmt.Errorf("%w: witness row %x", ErrCorrupt, value))
 	}
 	return n, nil
 }
 
-// readWitness returns the greatest number of a slot that is whole.
+// readWitness returns the greatest number of a slot that is whole, and 0 without one.
 func readWitness(b []byte) (n uint64) {
 	for len(b) >= witnessSlot {
 		v := binary.BigEndian.Uint64(b)
@@ -80,14 +97,15 @@ func readWitness(b []byte) (n uint64) {
 	return n
 }
 
-// before puts the number of the coming sync in the database.
-func (w *witness) before(e Engine) error {
+// before puts the number of the coming sync in the database, so that the sync makes it
+// durable together with the commits that it covers.
+func (w *witness) before(e engine.Engine) error {
 	var b Batch
-	b.SetMeta(witnessRow, binary.AppendUvarint(nil, w.n+1))
+	b.SetMeta(witnessRow, row.Writer(nil).Uint(w.n+1))
 	return e.Apply(b.Repr())
 }
 
-// witnessSlotOf is the slot that tells of sync n.
+// witnessSlotOf is the slot for sync n: the number, its checksum, and zeros.
 func witnessSlotOf(n uint64) []byte {
 	slot := binary.BigEndian.AppendUint64(nil, n)
 	slot = binary.BigEndian.AppendUint32(slot, crc32.ChecksumIEEE(slot))
@@ -106,7 +124,8 @@ func (w *witness) after() error {
 	return nil
 }
 
-// syncWitnessed syncs the engine between the two.
+// syncWitnessed syncs the engine, and with a witness stores the number of the sync
+// before and after. A crash in between leaves the database ahead, which is no loss.
 func (s *Store) syncWitnessed() error {
 	if s.witness == nil {
 		return s.engine.Sync()
@@ -120,6 +139,7 @@ func (s *Store) syncWitnessed() error {
 	return s.witness.after()
 }
 
+// closeWitness closes the witness file, if there is one.
 func (s *Store) closeWitness() error {
 	if s.witness == nil {
 		return nil

@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
-// Proves S9: a database that lost what was acknowledged does not open.
+// Proves S9: a database that lost acknowledged commits does not open.
 func TestWitness(t *testing.T) {
 	fs := vfs.NewCrashableMem()
-	o := Options{Dir: "db", Witness: true, Pebble: PebbleOptions{FS: fs}}
+	o := Options{Dir: "db", Witness: true, Pebble: pebblestore.Options{FS: fs}}
 	open := func(fs vfs.FS) (*Store, error) {
 		o := o
 		o.Pebble.FS = fs

@@ -5,6 +5,7 @@
 #   SECONDS_EACH  the same for what is no Go program of ours
 #   ALARMS_FEW    number of alarms of a peer that cannot have as many; 0: as many
 #   LEAD_LONG     for a peer that takes long to arm its alarms
+#   STEPS_FEW     number of steps of a workflow of a peer that is slow; 0: as many
 
 BIN=$TMP/bin
 servers=() # the process ids of what this shell has started
@@ -38,15 +39,17 @@ npm_package() {
 
 # build builds the program of a folder, once a run.
 build() {
-  [ -x "$BIN/$1" ] || (cd "$HERE" && go build -o "$BIN/$1" "./$1") 2>"$TMP/build.log" ||
+  [ -x "$BIN/$1" ] || (cd "$HERE/$1" && go build -o "$BIN/$1" .) 2>"$TMP/build.log" ||
     missing "the program cannot be built: $(tail -n 1 "$TMP/build.log")"
 }
 
-# free_port sets PORT to one where nobody listens.
+# free_port sets PORT to one on which no process listens, another one each time.
+chosen=" "
 free_port() {
   for _ in $(seq 100); do
     PORT=$((20000 + RANDOM % 10000))
-    (exec 3<>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null || return 0
+    [[ $chosen != *" $PORT "* ]] || continue
+    (exec 3<>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null || { chosen+="$PORT " && return; }
   done
   missing "no free port on loopback"
 }

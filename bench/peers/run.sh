@@ -3,8 +3,9 @@
 # table: bash bench/peers/run.sh [-quick] [-rounds N] [-json FILE] [peer ...]
 # See README.md.
 set -euo pipefail
+export GOWORK=off # because no peer is a module of the workspace
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-known=(river postgres asynq redis workerd restate)
+known=(river postgres asynq redis workerd restate temporal)
 
 usage() {
   cat <<TEXT
@@ -35,18 +36,20 @@ while [ $# -gt 0 ]; do
 done
 [ ${#peers[@]} -gt 0 ] || peers=("${known[@]}")
 
-# An object of workerd that is resident holds several files, so it has fewer alarms.
-SECONDS_EACH=5 ALARMS_FEW=4000 LEAD_LONG=60s most=900
-LOAD="-for 5s -jobs 20000 -alarms 10000 -lead 12500ms"
+# An object of workerd that is resident holds several files, so it has fewer alarms. A
+# workflow of Temporal takes long for a step, so it has fewer steps.
+SECONDS_EACH=5 ALARMS_FEW=4000 LEAD_LONG=60s STEPS_FEW=50 most=900
+LOAD="-for 5s -jobs 20000 -alarms 10000 -lead 12500ms -alone 1000 -steps 500 -runs 1024"
 if [ -n "$quick" ]; then
-  SECONDS_EACH=1 ALARMS_FEW=0 LEAD_LONG=20s rounds=1 most=120
-  LOAD="-for 1s -jobs 2000 -alarms 1000 -lead 7500ms"
+  SECONDS_EACH=1 ALARMS_FEW=0 LEAD_LONG=20s STEPS_FEW=0 rounds=1 most=180
+  LOAD="-for 1s -jobs 2000 -alarms 1000 -lead 7500ms -alone 50 -steps 10 -runs 64"
 fi
 
 TMP=$(mktemp -d "${TMPDIR:-/tmp}/holdfast-peers-XXXXXX")
 chmod 755 "$TMP" # PostgreSQL does not run as root
 FIGURES=$TMP/figures
-export HERE TMP FIGURES LOAD SECONDS_EACH ALARMS_FEW LEAD_LONG
+export HERE TMP FIGURES LOAD SECONDS_EACH ALARMS_FEW LEAD_LONG STEPS_FEW
+export GOWORK=off # the versions that the modules of the peers name, whatever a workspace needs
 child=
 
 # finish stops the peer that runs, whose servers end with it, and removes all.
@@ -66,12 +69,11 @@ mkdir -p "$TMP/bin"
 printf '' >"$FIGURES"
 declare -A failed=()
 
-# measured runs a system once. What it says goes to a log, shown if it fails.
-measured() {
+# script runs a script of a system, SECONDS at most: script SYSTEM SCRIPT SECONDS. Its
+# output goes to a log, shown if it fails.
+script() {
   rm -f "$TMP/reason"
-  # shellcheck disable=SC2086 # LOAD is one flag a word
-  "$TMP/bin/disk" -dir "$TMP" -figures "$FIGURES" -system "before $1" -durability each -over direct $LOAD
-  timeout -k 30 "$most" bash "$HERE/$1/run.sh" >"$TMP/$1.out" 2>&1 &
+  timeout -k 30 "$3" bash "$HERE/$1/$2" >"$TMP/$1.out" 2>&1 &
   child=$!
   local code=0
   wait "$child" || code=$?
@@ -80,13 +82,23 @@ measured() {
   if [ -s "$TMP/reason" ]; then
     failed[$1]=$(cat "$TMP/reason")
   elif [ "$code" -eq 124 ]; then
-    failed[$1]="not done after $most seconds"
+    failed[$1]="$2 not done after $3 seconds"
   else
     failed[$1]="failed: $(tail -n 3 "$TMP/$1.out" | tr '\n' ' ')"
   fi
-  echo "$1: ${failed[$1]}" >&2
+  echo "NOT MEASURED, or not wholly: $1: ${failed[$1]}" >&2
 }
 
+# measured runs a system once.
+measured() {
+  # shellcheck disable=SC2086 # LOAD is one flag a word
+  "$TMP/bin/disk" -dir "$TMP" -figures "$FIGURES" -system "before $1" -durability each -over direct $LOAD
+  script "$1" run.sh "$most"
+}
+
+for system in "${peers[@]}"; do
+  [ ! -f "$HERE/$system/install.sh" ] || { echo "install: $system" >&2 && script "$system" install.sh 1800; }
+done
 for round in $(seq "$rounds"); do
   for system in holdfast "${peers[@]}"; do
     [ -z "${failed[$system]:-}" ] || continue

@@ -10,8 +10,7 @@ import (
 // Charge takes money from a card. A bank that is given a key again takes nothing.
 type Charge func(ctx context.Context, key string, cents int) error
 
-// Bill is what an invoice is issued for: an amount, and how long after that it is
-// charged.
+// Bill is the argument of Issue: an amount, and how long after the issue it is charged.
 type Bill struct {
 	Cents int
 	In    time.Duration
@@ -24,7 +23,7 @@ type invoice struct {
 	row    invoiceRow
 }
 
-// invoiceRow is what is stored of an invoice.
+// invoiceRow is the stored row of an invoice.
 type invoiceRow struct {
 	Cents int
 	Paid  bool
@@ -59,7 +58,7 @@ func (i *invoice) Alarm(ctx context.Context, _ object.AlarmInfo) error {
 	return i.st.Storage().Put(ctx, "invoice", i.row)
 }
 
-// Invoices is what a host is opened with, and the calls to it.
+// Invoices has the class to open a host with, and its methods.
 type Invoices struct {
 	object.Definition
 	Issue *object.Method[Bill, bool]

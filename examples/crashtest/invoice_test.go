@@ -31,7 +31,7 @@ func (d *draft) issue(ctx context.Context, b Bill) (bool, error) {
 }
 
 func (d *draft) Alarm(ctx context.Context, _ object.AlarmInfo) error {
-	key := fmt.Sprintf("%s-%d", d.st.Name(), d.st.Seams().Rand.Uint64()) // each charge has its key
+	key := fmt.Sprintf("%s-%d", d.st.Name(), d.st.Driver().Seams().Rand.Uint64()) // each charge has its key
 	if err := d.charge(ctx, key, d.row.Cents); err != nil {
 		return err
 	}
@@ -64,12 +64,9 @@ func newSecond(charge Charge) Invoices {
 
 // bank takes money once for each key, in the simulated world outside.
 func bank(s *harness.Sim) Charge {
-	taken := make(map[string]bool)
 	return func(_ context.Context, key string, cents int) error {
-		if !taken[key] {
-			s.World().Do("charge/lunch", func() { taken[key] = true })
-		}
-		return nil
+		_, err := harness.DoOnce(s.World(), "charge/lunch", key, func() int { return cents })
+		return err
 	}
 }
 
@@ -101,8 +98,8 @@ func TestInvoiceSurvivesEveryCrash(t *testing.T) {
 	harness.Exhaust(t, lunch(NewInvoices), once, harness.Seed(7), harness.Downtime(48*time.Hour))
 }
 
-// failure is what the harness finds wrong with a version of the invoice. Without
-// a crash there is nothing to find.
+// failure is the problem that the harness finds in a version of the invoice. Without a
+// crash there is nothing to find.
 func failure(t *testing.T, newInvoices func(Charge) Invoices) *harness.Failure {
 	t.Helper()
 	once := harness.NoDoubleEffect("charge/")
@@ -115,11 +112,11 @@ func failure(t *testing.T, newInvoices func(Charge) Invoices) *harness.Failure {
 	return found
 }
 
-// The first bug: a crash between the two commits leaves an invoice that nobody
-// will charge, and the client that asks again hears that all is done.
+// The first bug: a crash between the two commits leaves an invoice that nothing will
+// charge, and the client that asks again hears that all is done.
 func TestDraftForgetsToCharge(t *testing.T) {
 	f := failure(t, newDraft)
-	if !strings.Contains(f.Promise, "the test's own: the invoice is paid") || !strings.Contains(f.Plan, "invoice/lunch") {
+	if !strings.Contains(f.Promise, "the test's own: the invoice is paid") || !strings.Contains(f.Schedule, "invoice/lunch") {
 		t.Errorf("found something else:\n%v", f)
 	}
 	isShown(t, f.Error())
@@ -136,7 +133,7 @@ func TestSecondChargesTwice(t *testing.T) {
 
 const tutorial = "../../docs/TESTING.md"
 
-// isShown checks that the tutorial shows what the harness says, letter by letter.
+// isShown checks that the tutorial shows the output of the harness, letter by letter.
 func isShown(t *testing.T, text string) {
 	t.Helper()
 	document, err := os.ReadFile(tutorial)

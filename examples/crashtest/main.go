@@ -1,8 +1,8 @@
-// Crashtest shows how to crash a program of one's own at every point where a crash
-// can matter. Its job types are such as a user may write: an invoice, whose first
-// version had two bugs that docs/TESTING.md finds and fixes, and an outbox over the
-// engine of package jobs. Their tests let the harness kill the process at each point
-// of a scenario, and in each recovery from that again, and look at what remains:
+// Crashtest shows how to crash a program of one's own at every point where a crash can
+// matter. Its job types are like those that users write: an invoice with two bugs in
+// its first version, which docs/TESTING.md finds and fixes, and an outbox over the
+// engine of package jobs. Their tests let the harness kill the process at each point of
+// a scenario, and again in each recovery from that, and then check the stored state:
 //
 //	go test -v ./examples/crashtest
 //
@@ -77,7 +77,7 @@ func lunchtime(ctx context.Context, dir string) {
 	check(err)
 	fmt.Printf("The invoice %s is stored in %s. It is charged in two seconds.\n", name, dir)
 	await(done, name+" is paid")
-	limited, cancel := context.WithTimeout(ctx, 10*time.Second) // without a limit it waits for works that never end
+	limited, cancel := context.WithTimeout(ctx, 10*time.Second) // without a limit it waits for work that never ends
 	defer cancel()
 	check(host.Shutdown(limited))
 }

@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Outbox is a job type: what a host is opened with. It delivers messages to
-// somewhere outside: one after the other, in the order in which they were posted,
-// each until it was taken or given up. A message whose Post was acknowledged is
-// never lost. It may be delivered more than once, though only after an error or a
-// crash, and then with the same key.
+// Outbox is a job type, to open a host with. It delivers messages to somewhere outside:
+// one after the other, in the order in which they were posted, each until it was taken
+// or given up. After Post has returned, its message is never lost. It may be delivered
+// more than once, though only after an error or a crash, and then with the same key.
 type Outbox struct {
 	*object.Class[box]
 	deliver Deliver
-	options jobs.Options
+	options engine.Options
 
 	post   *object.Method[string, uint64]
 	status *object.Method[struct{}, Status]
@@ -29,9 +29,9 @@ type Deliver func(ctx context.Context, key, message string) error
 
 // NewOutbox defines an outbox. The retry is that of each message.
 func NewOutbox(name string, retry jobs.Retry, deliver Deliver) *Outbox {
-	o := &Outbox{deliver: deliver, options: jobs.Options{Retry: retry}}
+	o := &Outbox{deliver: deliver, options: engine.Options{Retry: retry}}
 	o.Class = object.Define(name, func(ctx context.Context, st *object.State) (*box, error) { return load(ctx, st, o) },
-		jobs.ClassOptions(object.ClassOptions{})) // a wake-up is tried until it succeeds
+		engine.ClassOptions(object.ClassOptions{})) // a wake-up is tried until it succeeds
 	o.post = object.Handle(o.Class, "post", (*box).post)
 	o.status = object.Handle(o.Class, "status", (*box).status)
 	return o
@@ -54,16 +54,16 @@ func (o *Outbox) Status(ctx context.Context, from object.Caller, id string) (Sta
 	return o.status.Call(ctx, from, id, struct{}{})
 }
 
-// box is an outbox in memory, and the policy of its engine: what to run and what
-// to store at the end. Leases, retries and recovery are the engine's.
+// box is an outbox in memory, and the policy of its engine: it starts a delivery and
+// stores its end. The engine does leases, retries and recovery.
 type box struct {
 	outbox *Outbox
 	st     *object.State
-	engine *jobs.Engine
+	engine *engine.Engine
 	row    row // as stored
 }
 
-// row is what is stored beside the messages. Messages before First have ended.
+// row is stored beside the messages. Messages before First have ended.
 type row struct {
 	First, Next uint64    // the first message that waits, and the number of the next
 	Open        bool      // First is being delivered
@@ -80,7 +80,7 @@ func load(ctx context.Context, st *object.State, o *Outbox) (*box, error) {
 	b := &box{outbox: o, st: st}
 	_, err := st.Storage().GetInto(ctx, rowKey, &b.row)
 	if err == nil {
-		b.engine, err = jobs.Attach(ctx, st, o.options, b)
+		b.engine, err = engine.Attach(ctx, st, o.options, b)
 	}
 	return b, err
 }
@@ -139,8 +139,8 @@ func (b *box) Due(ctx context.Context, now time.Time) error {
 		return err
 	}
 	r.Run.Number = r.First + 1
-	_, err := b.engine.Begin(ctx, jobs.Spec{Run: r.Run, Work: func(ctx context.Context, x jobs.Execution) (jobs.Result, error) {
-		return jobs.Result{}, b.outbox.deliver(ctx, x.Key, message)
+	_, err := b.engine.Begin(ctx, engine.Spec{Run: r.Run, Work: func(ctx context.Context, x engine.Execution) (engine.Result, error) {
+		return engine.Result{}, b.outbox.deliver(ctx, x.Key, message)
 	}})
 	if err != nil {
 		return err
@@ -149,16 +149,15 @@ func (b *box) Due(ctx context.Context, now time.Time) error {
 	return b.put(ctx, r)
 }
 
-// Ended stores what follows from a delivery: the message goes, or waits for its
-// next try.
-func (b *box) Ended(ctx context.Context, _ jobs.Execution, out jobs.Outcome) error {
+// Ended stores the result of a delivery: the message goes, or waits for its next try.
+func (b *box) Ended(ctx context.Context, _ engine.Execution, out engine.Outcome) error {
 	r := b.row
 	r.Open = false
 	switch out.Kind {
-	case jobs.Again, jobs.Recover:
+	case engine.Again, engine.Recover:
 		r.Run, r.Due = out.Run, out.Run.RetryAt
 		return b.put(ctx, r)
-	case jobs.GaveUp:
+	case engine.GaveUp:
 		r.GivenUp++
 	}
 	if _, err := b.st.Storage().Delete(ctx, messageKey(r.First)); err != nil {

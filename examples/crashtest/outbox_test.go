@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// outside is what the messages are delivered to. One that begins with "bad" is
-// always refused, and one that begins with "shy" the first time.
+// outside takes the messages. One that begins with "bad" is always refused, and one
+// that begins with "shy" the first time.
 func outside(s *harness.Sim) Deliver {
 	return func(_ context.Context, key, message string) error {
 		again := s.World().Count("tried/"+key) > 0
@@ -54,8 +54,8 @@ func scenario(messages []string, deliver func(*harness.Sim) Deliver) harness.Sce
 	}
 }
 
-// inOrder checks what the outside has taken: each good message, the first time
-// after those before it.
+// inOrder checks the messages that the outside has taken: each good message, the first
+// time after those before it.
 func inOrder(s *harness.Sim, messages []string, givenUp uint64) error {
 	var want, got []string
 	for _, message := range messages {
@@ -80,8 +80,8 @@ var promises = []harness.Option{
 	harness.AtMostOncePerCrash("taken/"), harness.RecoversWithin(time.Minute),
 }
 
-// The promises of an outbox hold after a crash at each point, after two crashes
-// at each pair of points, in other orders of what runs at a time, and on Pebble.
+// The promises of an outbox hold after a crash at each point, after two crashes at each
+// pair of points, in other orders of concurrent tasks, and on Pebble.
 func TestOutboxSurvivesEveryCrash(t *testing.T) {
 	messages := []string{"one", "shy two", "bad three", "four"}
 	for _, c := range []struct {
@@ -111,8 +111,8 @@ func TestRandomMessages(t *testing.T) {
 	}, promises...)
 }
 
-// hasty answers before it delivers: it keeps a message in memory until the next
-// one comes. Without a crash nobody notices, since the last message flushes.
+// hasty answers before it delivers: it keeps a message in memory until the next one
+// comes. Without a crash it does not show, because the last message flushes.
 func hasty(s *harness.Sim) Deliver {
 	deliver := outside(s)
 	var kept string
@@ -136,7 +136,7 @@ func deliverKept(ctx context.Context, deliver Deliver, key, message string) erro
 	return deliver(ctx, key, message)
 }
 
-// The harness finds what is wrong with a hasty delivery, and where.
+// The harness finds the mistake of a hasty delivery, and its place.
 func TestHastyDeliveryIsFound(t *testing.T) {
 	sound := scenario([]string{"one", "last"}, hasty)
 	harness.Run(t, sound)
@@ -145,8 +145,8 @@ func TestHastyDeliveryIsFound(t *testing.T) {
 	if !errors.As(err, &found) {
 		t.Fatalf("a lost message was not found: %v", err)
 	}
-	if !strings.Contains(found.Problem, "all is taken or given up") || !strings.Contains(found.Plan, "crash=") {
-		t.Errorf("found %s with the plan %s", found.Problem, found.Plan)
+	if !strings.Contains(found.Problem, "all is taken or given up") || !strings.Contains(found.Schedule, "crash=") {
+		t.Errorf("found %s with the plan %s", found.Problem, found.Schedule)
 	}
-	t.Logf("%s\nreplay with %s", found.Problem, found.Plan)
+	t.Logf("%s\nreplay with %s", found.Problem, found.Schedule)
 }

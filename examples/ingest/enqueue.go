@@ -99,7 +99,7 @@ func (f *feeder) missing(ctx context.Context, host *object.Host, unread []string
 	const page = 1000
 	after := ""
 	for {
-		infos, err := host.Objects(ctx, files.Name(), after, page)
+		infos, err := host.Objects(ctx, files.Name(), object.ObjectsOptions{After: after, Limit: page})
 		if err != nil {
 			return err
 		}

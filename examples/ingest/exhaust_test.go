@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/crashes"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
 )
 
-// content is what a file holds and when it was changed, without a file system.
+// content is the bytes of a file and its time of change, without a file system.
 type content struct {
 	stamp stamp
 	text  string
 }
 
-// visit does what a run does, up to the waiting: it compares the files, enqueues
+// visit does the same as a run, up to the waiting: it compares the files, enqueues
 // tasks, and starts the continuous job.
 func visit(s *harness.Sim, p *program, contents map[string]content, order []string) {
 	s.OK(s.Retry(func() error {
@@ -65,7 +65,7 @@ func indexing(s *harness.Sim) {
 	s.Finally("each file is counted once", func() error { return counted(s, p) })
 }
 
-// counted checks what the scenario leaves behind.
+// counted checks the totals after the scenario.
 func counted(s *harness.Sim, p *program) error {
 	t, err := read.Call(s.Context(), s, "p", struct{}{})
 	if want := (sums{Files: 1, Bytes: 24, Lines: 4}); err != nil || t.Sums != want || t.Imports["os"] != 1 || t.Imports["fmt"] != 0 {
@@ -82,8 +82,37 @@ func counted(s *harness.Sim, p *program) error {
 	return nil
 }
 
-// Each file is counted once, whatever the point at which the process is killed.
+// Each file is counted once, at whichever point the process is killed.
 func TestCountsOnceAfterACrashAtEveryPoint(t *testing.T) {
 	crashes.Try(t, indexing, harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned,
 		harness.Budget(600)) // each plan is a long one
+}
+
+// A run that is repeated after a crash may see that all is done when it did not the
+// first time. Its last snapshot counts, and it has one in the history.
+func TestRepeatedRunAfterACrashReplacesItsSnapshot(t *testing.T) {
+	crashes.Try(t, func(s *harness.Sim) {
+		s.Host(ledgers)
+		for _, p := range []progress{
+			{"run 1", snapshot{Left: 2}},
+			{"run 2", snapshot{Left: 1}},
+			{"run 2", snapshot{Done: true}},
+		} {
+			s.OK(s.Retry(func() error {
+				_, err := note.Call(s.Context(), s, theLedger, p)
+				return err
+			}))
+		}
+		s.Finally("the store is finished", func() error {
+			b, err := bookOf.Call(s.Context(), s, theLedger, struct{}{})
+			if err != nil {
+				return err
+			}
+			h, err := historyOf.Call(s.Context(), s, theLedger, 10)
+			if err != nil || b.Finished.IsZero() || len(h) != 2 || h[0].Left != 2 || !h[1].Done {
+				return fmt.Errorf("the book is %+v, the history %+v, %v", b, h, err)
+			}
+			return nil
+		})
+	}, harness.NoLostAck)
 }

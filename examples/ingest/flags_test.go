@@ -63,7 +63,8 @@ func TestHelpTellsOfEachFlag(t *testing.T) {
 	})
 }
 
-// A run that was begun with -fresh must be gone on with without it.
+// The error of a run with -fresh tells the user to repeat the command without -fresh,
+// because -fresh would begin anew.
 func TestAgain(t *testing.T) {
 	full := fmt.Errorf("turn: %w: 9 MiB are free", storage.ErrNoSpace)
 	for _, c := range []struct {

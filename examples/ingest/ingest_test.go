@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// tree makes n files in several packages and returns what they are in all.
+// tree makes n files in several packages and returns their totals.
 func tree(t *testing.T, dir string, n int) sums {
 	t.Helper()
 	var all sums
@@ -31,7 +31,7 @@ func tree(t *testing.T, dir string, n int) sums {
 	return all
 }
 
-// outcome is what one run of the program came to.
+// outcome is the end of one run of the program.
 type outcome struct {
 	report
 	code           int
@@ -152,7 +152,7 @@ func TestUnreadableFileIsADeadLetter(t *testing.T) {
 	}
 }
 
-// travel does what ingest does, with another way to read files.
+// travel is ingest with another way to read files.
 func travel(t *testing.T, src, data string, measure func(string) (*measure, stamp, error)) report {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -175,8 +175,8 @@ func travel(t *testing.T, src, data string, measure func(string) (*measure, stam
 	return r
 }
 
-// Each bad input gives one line that says what to do, exit code 1, and leaves the
-// store as it is.
+// Each bad input gives one line with the remedy, exit code 1, and leaves the store as
+// it is.
 func TestBadInput(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
 	want := tree(t, src, 3)
@@ -208,8 +208,8 @@ func TestBadInput(t *testing.T) {
 	wantSums(t, ingestOnce(t, "-src", src, "-data", good), want)
 }
 
-// scale notes what a run shows of its progress, and calls beyond once more than some
-// files are indexed.
+// scale notes the progress that a run shows, and calls beyond once more than some files
+// are indexed.
 type scale struct {
 	lines
 	shown  [][2]uint64
@@ -224,8 +224,8 @@ func (s *scale) show(done, total uint64) {
 	}
 }
 
-// A run that is cut off is gone on with from what is kept: the progress begins
-// there, never goes back, and ends at the end.
+// An interrupted run is continued from its stored part: the progress begins there,
+// never goes back, and ends at the end.
 func TestProgressBeginsWithWhatIsKept(t *testing.T) {
 	src, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
 	want := tree(t, src, 60)

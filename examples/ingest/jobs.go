@@ -55,20 +55,20 @@ func newProgram(src source, workers int, fail func(error)) *program {
 		Work: p.index,
 	})
 	p.gather = debounce.New(debounce.Config[change, struct{}]{
-		Name:      "gather",
-		Quiet:     200 * time.Millisecond,
-		MaxWait:   time.Second,
-		MaxEvents: 500,
-		Dedup:     remembered,
-		Retry:     jobs.Retry{MaxAttempts: crashesMax, Backoff: jobs.Exponential(50*time.Millisecond, time.Second)},
-		Execution: jobs.Options{MaxRecoveries: crashesMax},
-		Flush:     p.flush,
+		Name:          "gather",
+		Quiet:         200 * time.Millisecond,
+		MaxWait:       time.Second,
+		MaxEvents:     500,
+		Dedup:         remembered,
+		Retry:         jobs.Retry{MaxAttempts: crashesMax, Backoff: jobs.Exponential(50*time.Millisecond, time.Second)},
+		MaxRecoveries: crashesMax,
+		Flush:         p.flush,
 	})
 	p.watch = continuous.New(continuous.Config[int]{
-		Name:      "watch",
-		Schedule:  jobs.Every(time.Second),
-		Execution: jobs.Options{MaxRecoveries: crashesMax},
-		Run:       p.snapshot,
+		Name:          "watch",
+		Schedule:      jobs.Every(time.Second),
+		MaxRecoveries: crashesMax,
+		Run:           p.snapshot,
 	})
 	return p
 }
@@ -96,7 +96,7 @@ func (p *program) index(ctx context.Context, t *workerpool.Task[task]) (struct{}
 	}
 	c, err := record.Call(ctx, t, nameOf(path), reading{path, s, m})
 	if err == nil && c != nil {
-		_, err = p.gather.Add(ctx, t, packageOf(path), *c, jobs.EventID(c.ID))
+		_, err = p.gather.Add(ctx, t, packageOf(path), *c, debounce.EventID(c.ID))
 	}
 	return struct{}{}, p.watchFor(ctx, err)
 }
@@ -167,7 +167,7 @@ func (p *program) snapshot(ctx context.Context, run *continuous.Run[int]) error 
 	if s.Done {
 		run.Terminate("all is indexed")
 	}
-	_, err = note.Call(ctx, run, theLedger, s, object.Idempotent(run.Key, remembered))
+	_, err = note.Call(ctx, run, theLedger, progress{run.Key, s})
 	return p.watchFor(ctx, err)
 }
 

@@ -18,6 +18,7 @@ type book struct {
 	Finished time.Time `json:"finished,omitzero"` // when all was done; zero while something is not
 	Flushes  int       `json:"flushes,omitempty"` // that were cut off and done again
 	Count    uint64    `json:"count,omitempty"`   // snapshots in the history so far
+	Noted    string    `json:"noted,omitempty"`   // the run that took the last of them
 }
 
 // snapshot is the progress at one time.
@@ -81,7 +82,7 @@ type walk struct {
 func (l *ledger) walked(ctx context.Context, w walk) (book, error) {
 	b := l.book
 	b.Packages = w.Packages
-	b.Walked = l.st.Epoch()
+	b.Walked = l.st.Driver().Epoch()
 	if w.Work {
 		b.Finished = time.Time{}
 	}
@@ -93,14 +94,25 @@ const historyMax = 1000
 
 func historyKey(n uint64) string { return fmt.Sprintf("h/%012d", n) }
 
+// progress is what one run of the continuous job has seen.
+type progress struct {
+	Run string // its key
+	snapshot
+}
+
 // note adds a snapshot to the history. With one that is done the store is finished.
-func (l *ledger) note(ctx context.Context, s snapshot) (book, error) {
-	b := l.book
-	s.At, s.Opening = l.st.Now(), l.st.Epoch()
+// A run that is repeated after a crash replaces its snapshot, because it decides by
+// the new one. With an idempotency key it would get the answer to the old one.
+func (l *ledger) note(ctx context.Context, p progress) (book, error) {
+	b, s := l.book, p.snapshot
+	s.At, s.Opening = l.st.Now(), l.st.Driver().Epoch()
 	if s.Done && b.Finished.IsZero() {
 		b.Finished = s.At
 	}
-	b.Count++
+	if b.Noted != p.Run {
+		b.Noted = p.Run
+		b.Count++
+	}
 	if err := l.st.Storage().Put(ctx, historyKey(b.Count), s); err != nil {
 		return b, err
 	}
@@ -136,7 +148,7 @@ type openBook struct {
 }
 
 func (l *ledger) bookOf(context.Context, struct{}) (openBook, error) {
-	return openBook{l.book, l.book.Walked == l.st.Epoch()}, nil
+	return openBook{l.book, l.book.Walked == l.st.Driver().Epoch()}, nil
 }
 
 // history returns the last snapshots, in order.
@@ -148,7 +160,7 @@ func (l *ledger) history(ctx context.Context, limit int) ([]snapshot, error) {
 			return nil, err
 		}
 		var s snapshot
-		if err := l.st.Codec().Decode(item.Value, &s); err != nil {
+		if err := l.st.Driver().Codec().Decode(item.Value, &s); err != nil {
 			return nil, err
 		}
 		out = append(out, s)

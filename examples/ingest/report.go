@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// report is the result of a run. Its JSON is what -json prints.
+// report is the result of a run. The flag -json prints it as JSON.
 type report struct {
 	Source string `json:"source"`
 	Store  string `json:"store"`
@@ -135,7 +135,7 @@ func (r *report) print(stdout, stderr io.Writer, asJSON bool) error {
 	return json.NewEncoder(stdout).Encode(r)
 }
 
-// tables writes the tables, whose lines have at most width columns.
+// tables writes the tables, with lines of at most width columns.
 func (r *report) tables(w io.Writer, width int) {
 	var out strings.Builder
 	t := tabwriter.NewWriter(&out, 0, 0, 3, ' ', tabwriter.AlignRight)

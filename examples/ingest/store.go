@@ -69,7 +69,7 @@ func (e *storeError) Error() string {
 	return fmt.Sprintf("the store cannot be in %s: %v", e.dir, reason)
 }
 
-// explain is what to do about an error, as one sentence.
+// explain tells the remedy for an error, in one sentence.
 func explain(err error, s settings) string {
 	text := strings.TrimSpace(strings.ReplaceAll(err.Error(), "\n", "; "))
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "storage: "), "object: ")

@@ -106,7 +106,7 @@ func (t *totals) addImports(ctx context.Context, by map[string]int64) error {
 	return nil
 }
 
-// packageTotals is what a totals object knows.
+// packageTotals is the state of a totals object.
 type packageTotals struct {
 	Name    string
 	Sums    sums
@@ -120,7 +120,7 @@ func (t *totals) read(ctx context.Context, _ struct{}) (packageTotals, error) {
 			return out, err
 		}
 		var n int64
-		if err := t.st.Codec().Decode(item.Value, &n); err != nil {
+		if err := t.st.Driver().Codec().Decode(item.Value, &n); err != nil {
 			return out, err
 		}
 		if n > 0 {

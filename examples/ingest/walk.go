@@ -59,7 +59,7 @@ func openSource(dir string) (source, error) {
 	return source{root}, nil
 }
 
-// sourceError says in one line what is wrong with -src.
+// sourceError tells the fault of -src in one line.
 func sourceError(dir string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -70,9 +70,9 @@ func sourceError(dir string, err error) error {
 	return fmt.Errorf("%s: %w: name a directory with -src", dir, err)
 }
 
-// walk calls visit for each regular file below the source whose name ends in
-// .go, as `find -name '*.go' -type f` lists them, and returns the directories
-// that could not be read. Symbolic links are not followed.
+// walk calls visit for each regular file below the source with a name that ends in .go,
+// as `find -name '*.go' -type f` lists them, and returns the directories that could not
+// be read. Symbolic links are not followed.
 func (s source) walk(ctx context.Context, visit func(found) error) (unread []string, err error) {
 	err = filepath.WalkDir(s.root, func(path string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {

@@ -45,7 +45,7 @@ func paths(t *testing.T, dir string) []string {
 	return all
 }
 
-// The walk finds what find -name '*.go' -type f finds.
+// The walk finds the same files as find -name '*.go' -type f.
 func TestWalkTakesRegularGoFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, path := range []string{"a.go", ".go", "b/c.go", "b/.hidden/d.go", "b/e.txt", "b/go", "b/f.go.bak", "x.go/y.go"} {
@@ -94,7 +94,7 @@ func TestPackageOf(t *testing.T) {
 	}
 }
 
-// What lies below a directory that could not be read is not taken for gone.
+// Files below a directory that could not be read are not taken for gone.
 func TestBelow(t *testing.T) {
 	dirs := []string{"a/b", "c%"}
 	for file, want := range map[string]bool{"a/b/x.go": true, "a/b/c/x.go": true, "a/bc/x.go": false, "a/x.go": false, "c%25/x.go": true} {

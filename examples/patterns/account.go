@@ -3,7 +3,6 @@ package patterns
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
@@ -18,26 +17,20 @@ type Transfer struct {
 	Cents int
 }
 
-// account is an account, and the outbox of its transfers.
+// account is an account with money.
 type account struct {
-	st  *object.State
-	row accountRow
-}
-
-// accountRow is what is stored of an account. Its outbox is in rows of its own.
-type accountRow struct {
-	Cents          int
-	Sent, Received int // cents, since the account was opened
+	st    *object.State
+	cents int
 }
 
 func loadAccount(ctx context.Context, st *object.State) (*account, error) {
 	a := &account{st: st}
-	_, err := st.Storage().GetInto(ctx, "row", &a.row)
+	_, err := st.Storage().GetInto(ctx, "cents", &a.cents)
 	return a, err
 }
 
-// month is how long a receiver remembers a transfer: longer than the sender may try,
-// with the time that the process may be down.
+// month is how long a receiver remembers a key: longer than its client may try, with the
+// time that the process may be down.
 const month = 30 * 24 * time.Hour
 
 // Accounts and the calls to them.
@@ -45,69 +38,31 @@ var (
 	Accounts = object.Define("account", loadAccount)
 	Open     = object.Handle(Accounts, "open", (*account).open)
 	Send     = object.Handle(Accounts, "send", (*account).send)
-	Deposit  = object.Handle(Accounts, "deposit", (*account).deposit)
+	Deposit  = object.Handle(Accounts, "deposit", (*account).add)
 )
 
 func (a *account) open(ctx context.Context, cents int) (int, error) {
-	return cents, a.put(ctx, accountRow{Cents: cents})
+	return a.add(ctx, cents-a.cents)
 }
 
-// send takes the money and stores the transfer and the alarm that delivers it: one
-// commit.
+// send takes the money and sends it to the other account: one commit.
 func (a *account) send(ctx context.Context, t Transfer) (int, error) {
-	if t.Cents <= 0 || t.Cents > a.row.Cents {
+	if t.Cents <= 0 || t.Cents > a.cents {
 		return 0, ErrFunds
 	}
-	row := a.row
-	row.Cents -= t.Cents
-	row.Sent += t.Cents
-	key := fmt.Sprintf("out/%016x", a.st.NextSequence()) // no other transfer of the store has it
-	if err := a.st.Storage().Put(ctx, key, t); err != nil {
+	if err := Deposit.Send(ctx, a.st, t.To, t.Cents); err != nil { // a message, which leaves with this turn's commit
 		return 0, err
 	}
-	if err := a.put(ctx, row); err != nil {
+	return a.add(ctx, -t.Cents)
+}
+
+// add adds to the money. Memory follows storage, so that a turn that fails has changed
+// neither.
+func (a *account) add(ctx context.Context, cents int) (int, error) {
+	sum := a.cents + cents
+	if err := a.st.Storage().Put(ctx, "cents", sum); err != nil {
 		return 0, err
 	}
-	return row.Cents, a.st.SetAlarm(ctx, a.st.Now())
-}
-
-// Alarm delivers the transfers, each until it is answered. After a crash it runs
-// again, and the receiver recognises a repeat by its key.
-func (a *account) Alarm(ctx context.Context, _ object.AlarmInfo) error {
-	for item, err := range a.st.Storage().List(ctx, object.ListOptions{Prefix: "out/"}) {
-		var t Transfer
-		if err == nil {
-			err = a.st.Codec().Decode(item.Value, &t)
-		}
-		if err != nil {
-			return err
-		}
-		err = a.st.Release(ctx, func(ctx context.Context) error { // other turns run meanwhile
-			_, err := Deposit.Call(ctx, a.st, t.To, t.Cents, object.Idempotent(item.Key, month))
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if err := a.st.Storage().Remove(ctx, item.Key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *account) deposit(ctx context.Context, cents int) (int, error) {
-	row := a.row
-	row.Cents += cents
-	row.Received += cents
-	return row.Cents, a.put(ctx, row)
-}
-
-// put stores row. Memory follows storage, so that a turn that fails has changed neither.
-func (a *account) put(ctx context.Context, row accountRow) error {
-	err := a.st.Storage().Put(ctx, "row", row)
-	if err == nil {
-		a.row = row
-	}
-	return err
+	a.cents = sum
+	return sum, nil
 }

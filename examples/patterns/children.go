@@ -35,35 +35,17 @@ var Printers = workerpool.New(workerpool.Config[Sheet, bool]{
 
 func openKey(page int) string { return fmt.Sprintf("open/%06d", page) }
 
-// print stores the pages and the alarm that hands them out, in one commit.
+// print stores a row for each page and sends the pages to the printers, in one commit.
 func (b *book) print(ctx context.Context, pages int) (int, error) {
+	items := make([]workerpool.Item[Sheet], pages)
 	for page := range pages {
 		if err := b.st.Storage().Put(ctx, openKey(page), page); err != nil {
 			return 0, err
 		}
+		items[page].In = Sheet{b.st.Name(), page}
 	}
-	return pages, b.st.SetAlarm(ctx, b.st.Now())
-}
-
-// Alarm hands out the pages that are open. After a crash it runs again, and the pool
-// recognises a page by its key.
-func (b *book) Alarm(ctx context.Context, _ object.AlarmInfo) error {
-	var items []workerpool.Item[Sheet]
-	for row, err := range b.st.Storage().List(ctx, object.ListOptions{Prefix: "open/"}) {
-		var page int
-		if err == nil {
-			err = b.st.Codec().Decode(row.Value, &page)
-		}
-		if err != nil {
-			return err
-		}
-		once := workerpool.Idempotent(b.st.Name()+"/"+row.Key, month)
-		items = append(items, workerpool.Item[Sheet]{In: Sheet{b.st.Name(), page}, Options: []workerpool.Option{once}})
-	}
-	return b.st.Release(ctx, func(ctx context.Context) error { // pages may be printed meanwhile
-		_, err := Printers.EnqueueBatch(ctx, b.st, items)
-		return err
-	})
+	_, err := Printers.EnqueueBatch(ctx, b.st.Outbox(), items)
+	return pages, err
 }
 
 // printed takes a page off and reports whether it was the last. A task that runs twice

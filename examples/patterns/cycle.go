@@ -17,7 +17,7 @@ type folder struct {
 	contents Contents
 }
 
-// Contents is what is in a folder.
+// Contents is the list of a folder.
 type Contents struct {
 	Bytes   int
 	Folders []string

@@ -34,7 +34,7 @@ func TestFoldersAskOneAnother(t *testing.T) {
 	})
 }
 
-func TestJobTriggersItself(t *testing.T) {
+func TestCrashJobTriggersItself(t *testing.T) {
 	harness.Exhaust(t, func(s *harness.Sim) {
 		s.Host(Steps)
 		s.OK(s.Retry(func() error {
@@ -50,7 +50,7 @@ func TestJobTriggersItself(t *testing.T) {
 	}, harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned)
 }
 
-func TestHookNamesItsJob(t *testing.T) {
+func TestCrashHookNamesItsJob(t *testing.T) {
 	harness.Exhaust(t, func(s *harness.Sim) {
 		s.Host(Probes)
 		s.OK(s.Retry(func() error { _, err := Probes.Start(s.Context(), s, "door", Feed{}); return err }))

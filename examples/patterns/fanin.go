@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -22,7 +21,7 @@ var Clicks = debounce.New(debounce.Config[int, int]{
 
 // Click adds clicks on a page. The id makes a repeat harmless.
 func Click(ctx context.Context, from object.Caller, page, id string, clicks int) error {
-	_, err := Clicks.Add(ctx, from, page, clicks, jobs.EventID(id))
+	_, err := Clicks.Add(ctx, from, page, clicks, debounce.EventID(id))
 	return err
 }
 

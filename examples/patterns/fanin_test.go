@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-func TestEachClickCountsOnce(t *testing.T) {
+func TestCrashEachClickCountsOnce(t *testing.T) {
 	harness.Exhaust(t, func(s *harness.Sim) {
 		s.Host(Clicks, Counters)
 		for i := range 3 {
@@ -28,7 +28,7 @@ func TestEachClickCountsOnce(t *testing.T) {
 	}, harness.Depth(2), harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned, harness.Downtime(5*time.Hour), harness.Budget(150))
 }
 
-func TestEachPageIsTakenOffOnce(t *testing.T) {
+func TestCrashEachPageIsTakenOffOnce(t *testing.T) {
 	harness.Exhaust(t, func(s *harness.Sim) {
 		s.Host(Books, Printers)
 		s.OK(s.Retry(func() error {

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	_ "github.com/holdfast-dev/holdfast/internal/seeds" // the tests draw the same inputs in each run
+	_ "github.com/holdfast-dev/holdfast/internal/testing/seeds" // the tests draw the same inputs in each run
 )
 
-// found is what the harness finds wrong with a scenario that has a bug.
+// found is the problem that the harness finds in a scenario with a bug.
 func found(t *testing.T, scenario harness.Scenario, opts ...harness.Option) *harness.Failure {
 	t.Helper()
 	_, err := harness.Explore(scenario, opts...)

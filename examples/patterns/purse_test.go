@@ -125,8 +125,8 @@ func has200(store *storage.Store) error {
 	return nil
 }
 
-// The crash test of a transfer that is two commits finds what is wrong with it.
-// Without a crash there is nothing to find.
+// The crash test of a transfer that is two commits finds its mistake. Without a crash
+// there is nothing to find.
 func TestTwoCommitsAreFound(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -45,7 +45,7 @@ func NewOffers(ask Shop) *Offers {
 func (o *offer) now(ctx context.Context, _ none) (int, error) {
 	var cents int
 	err := o.st.Release(ctx, func(ctx context.Context) (err error) {
-		ctx, cancel := o.st.Seams().WithDeadline(ctx, o.st.Now().Add(3*time.Second), ErrSlow)
+		ctx, cancel := o.st.Driver().Seams().WithDeadline(ctx, o.st.Now().Add(3*time.Second), ErrSlow)
 		defer cancel()
 		cents, err = o.ask(ctx, o.st.Name())
 		return err

@@ -22,7 +22,7 @@ func prices(s *harness.Sim, takes time.Duration, prices ...int) Shop {
 	}
 }
 
-func TestSlowShopHoldsUpNoCustomer(t *testing.T) {
+func TestCrashSlowShopHoldsUpNoCustomer(t *testing.T) {
 	harness.Exhaust(t, func(s *harness.Sim) {
 		offers := NewOffers(prices(s, 2*time.Second, 100, 80, 120))
 		s.Host(offers)
@@ -62,7 +62,7 @@ func TestSlowShopIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestWatchedOfferGetsItsPrice(t *testing.T) {
+func TestCrashWatchedOfferGetsItsPrice(t *testing.T) {
 	harness.Exhaust(t, func(s *harness.Sim) {
 		offers := NewOffers(prices(s, 20*time.Second, 100))
 		s.Host(offers)

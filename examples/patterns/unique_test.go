@@ -17,7 +17,7 @@ func twice(s *harness.Sim, fn func() error) {
 	}
 }
 
-func TestWorkIsUnique(t *testing.T) {
+func TestCrashWorkIsUnique(t *testing.T) {
 	harness.Exhaust(t, func(s *harness.Sim) {
 		desk := NewDesk(
 			func(ctx context.Context, t *workerpool.Task[string]) (int, error) {

@@ -26,7 +26,7 @@ func load(ctx context.Context, st *object.State) (*kettle, error) {
 	return k, err
 }
 
-// Alarm runs when the time has come, in whatever process then lives.
+// Alarm runs when the time has come, in the process that lives then.
 func (k *kettle) Alarm(ctx context.Context, _ object.AlarmInfo) error {
 	k.boiled++
 	return errors.Join(k.st.Storage().Put(ctx, "boiled", k.boiled), k.st.Emit(ctx, "boiled", k.boiled))
@@ -77,7 +77,7 @@ func boil(ctx context.Context, dir string) {
 		}
 	}
 	fmt.Printf("It has boiled. Times in all: %d.\n", boiled+1)
-	limited, cancel := context.WithTimeout(ctx, 10*time.Second) // without a limit it waits for works that never end
+	limited, cancel := context.WithTimeout(ctx, 10*time.Second) // without a limit it waits for work that never ends
 	defer cancel()
 	check(host.Shutdown(limited))
 }

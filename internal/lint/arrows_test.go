@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// arrow says what a package's own files may import of this module, and what of
+// arrow lists the imports that a package's own files may have: of this module, and of
 // other modules. Tests may import more, see testArrows.
 type arrow struct {
 	ours   []string
@@ -28,13 +28,18 @@ const (
 	porcupine  = "github.com/anishathalye/porcupine"
 )
 
-// What each layer stands on. A package sees its own layer and those below.
+// The packages below each layer. A package sees its own layer and those below.
 var (
-	onStorage  = []string{"seam", "storage"}
-	onAlarm    = []string{"seam", "storage", "alarm"}
-	onObject   = []string{"seam", "storage", "alarm", "object"}
-	onJobs     = []string{"seam", "storage", "alarm", "object", "recovery", "jobs"}
-	everything = []string{"*"}
+	onEngine    = []string{"seam", "internal/row", "storage/engine"}
+	onStorage   = []string{"seam", "internal/row", "storage"}
+	onAlarm     = []string{"seam", "internal/row", "storage", "alarm"}
+	onObject    = []string{"seam", "internal/row", "storage", "alarm", "object"}
+	onJobs      = []string{"seam", "internal/row", "storage", "alarm", "object", "jobs"}
+	onRecovery  = []string{"seam", "internal/row", "storage", "alarm", "object", "jobs", "recovery"}
+	onJobEngine = []string{"seam", "internal/row", "storage", "alarm", "object", "jobs", "recovery", "jobs/engine"}
+	everything  = []string{"*"}
+
+	jobTypes = []string{"jobs/continuous", "jobs/debounce", "jobs/workerpool", "jobs/workflow"}
 )
 
 // arrows has a row for each package, or for a tree of them ("examples/*").
@@ -42,26 +47,48 @@ var arrows = map[string]arrow{
 	".":                   {},
 	"docs":                {},
 	"seam":                {},
-	"storage":             {ours: []string{"seam"}, theirs: []string{pebble, xxhash, sys}},
-	"storage/memstore":    {ours: onStorage},
-	"storage/storagetest": {ours: slices.Concat(onStorage, []string{"internal/torn"}), theirs: []string{pebble}},
+	"storage/engine":      {},
+	"storage/pebblestore": {ours: onEngine, theirs: []string{pebble, sys}},
+	"storage/memstore":    {ours: onEngine},
+	"storage":             {ours: slices.Concat(onEngine, []string{"storage/pebblestore"}), theirs: []string{xxhash}},
+	"storage/storagetest": {ours: slices.Concat(onStorage, []string{"internal/crashfs"}), theirs: []string{pebble}},
 	"alarm":               {ours: onStorage},
-	"object":              {ours: onAlarm, theirs: []string{prometheus, xsync}},
-	"recovery":            {ours: onObject},
-	"jobs":                {ours: slices.Concat(onObject, []string{"recovery"}), theirs: []string{goCron}},
-	"jobs/continuous":     {ours: onJobs},
-	"jobs/debounce":       {ours: onJobs},
-	"jobs/workerpool":     {ours: onJobs},
+	"object":              {ours: append(slices.Clone(onAlarm), "object/internal/*"), theirs: []string{prometheus, xsync}},
+	"object/internal/*":   {ours: []string{"seam", "storage"}},
+	"object/journal":      {ours: onObject},
+	"jobs":                {ours: onObject, theirs: []string{goCron}},
+	"object/timers":       {ours: onJobs}, // above jobs, because their schedules are those of jobs
+	"recovery":            {ours: onJobs},
+	"jobs/engine":         {ours: onRecovery},
+	"jobs/continuous":     {ours: onJobEngine},
+	"jobs/debounce":       {ours: onJobEngine},
+	"jobs/workerpool":     {ours: onJobEngine},
+	"jobs/breaker":        {ours: onJobs},
+	"jobs/internal/*":     {ours: onAlarm},
+	"jobs/workflow":       {ours: append(slices.Clone(onJobEngine), "jobs/internal/*", "jobs/breaker")},
+
+	// Unit tests of workflows in one call: test code of users, over the simulation.
+	"jobs/workflow/workflowtest": {ours: append(slices.Clone(onJobEngine), "jobs/workflow", "jobs/internal/*", "harness")},
+
+	// Stored rows of a workflow in words, for package harness and tools.
+	"jobs/workflow/workflowrow": {ours: []string{"jobs/internal/history"}},
 
 	// The simulation builds whole hosts, also on Pebble over a file system in memory.
 	"harness":            {ours: everything, theirs: []string{pebble, rapid, porcupine}},
-	"harness/internal/*": {ours: []string{"seam", "storage", "storage/memstore", "harness/internal/*"}},
+	"harness/internal/*": {ours: []string{"seam", "storage", "storage/engine", "storage/memstore", "harness/internal/*"}},
 
 	"examples/*": {ours: everything, theirs: []string{progress, terminal, prometheus}},
-	// What the tests of several packages share.
-	"internal/crashes": {ours: []string{"harness"}, theirs: []string{rapid}},
-	"internal/seeds":   {theirs: []string{rapid}},
-	"internal/*":       {ours: everything, theirs: []string{pebble, sys}},
+	// A file system that loses power, which storagetest and harness stand on.
+	"internal/crashfs": {theirs: []string{pebble}},
+	"internal/lint":    {},
+	"internal/row":     {},
+	// Programs and tests that prove something of the whole.
+	"internal/prove/*": {ours: everything, theirs: []string{pebble, sys}},
+	// Helpers that the tests of several packages share.
+	"internal/testing/crashes":  {ours: []string{"harness", "storage"}, theirs: []string{rapid}},
+	"internal/testing/failing":  {ours: []string{"seam", "storage", "storage/*"}},
+	"internal/testing/loglines": {},
+	"internal/testing/seeds":    {theirs: []string{rapid}},
 }
 
 // row is the row of arrows that governs a package.
@@ -107,17 +134,17 @@ func misdirected(s source, allowed arrow, p string) string {
 	case !strings.Contains(strings.Split(p, "/")[0], "."): // the standard library
 		return ""
 	case within(p, pebble) && !within(s.dir(), "storage", "harness", "internal"):
-		return "only storage knows Pebble; ask storage for what you need"
-	case inside && within(s.dir(), "jobs") && s.dir() != "jobs" && within(ours, "jobs/continuous", "jobs/debounce", "jobs/workerpool") && ours != s.dir():
-		return "job types do not know one another; what they share belongs in jobs"
+		return "only storage/pebblestore knows Pebble; ask storage for what you need"
+	case inside && within(s.dir(), jobTypes...) && within(ours, jobTypes...) && !within(s.dir(), ours):
+		return "job types do not know one another; what they share belongs in jobs or jobs/engine"
 	case s.test():
 		return ""
-	case inside && within(ours, "harness") && !within(s.dir(), "harness", "internal/crashes"),
-		inside && ours == "internal/crashes",
+	case inside && within(ours, "harness") && !within(s.dir(), "harness", "internal/testing/crashes", "jobs/workflow/workflowtest"),
+		inside && within(ours, "internal/testing", "jobs/workflow/workflowtest"),
 		inside && ours == "storage/storagetest":
 		return "only tests import " + ours + "; move what needs it to a _test.go file"
 	case inside && !may(allowed.ours, ours):
-		return "the arrows go seam, storage, alarm, object, recovery, jobs, job types, examples; move the code to the layer that may, or pass a value in"
+		return "the arrows go seam, storage/engine, storage/pebblestore and memstore, storage, alarm, object, jobs, recovery, jobs/engine, job types, examples; move the code to the layer that may, or pass a value in"
 	case !inside && !slices.ContainsFunc(allowed.theirs, func(m string) bool { return within(p, m) }):
 		return "no row of the table allows it here; use what the package has, or argue for it in CONTRIBUTING.md and the table of internal/lint"
 	}
@@ -164,8 +191,8 @@ import (
 	"example.com/elsewhere"
 )`
 	wantProblems(t, arrowProblems(sample(t, "alarm/x.go", text)),
-		"only tests import", "jobs/debounce", "the arrows go", "only storage knows Pebble", "no row of the table")
-	wantProblems(t, arrowProblems(sample(t, "alarm/x_test.go", text)), "only storage knows Pebble")
-	wantProblems(t, arrowProblems(sample(t, "jobs/continuous/x_test.go", text)), "do not know one another", "only storage knows Pebble")
+		"only tests import", "jobs/debounce", "the arrows go", "only storage/pebblestore knows Pebble", "no row of the table")
+	wantProblems(t, arrowProblems(sample(t, "alarm/x_test.go", text)), "only storage/pebblestore knows Pebble")
+	wantProblems(t, arrowProblems(sample(t, "jobs/continuous/x_test.go", text)), "do not know one another", "only storage/pebblestore knows Pebble")
 	wantProblems(t, arrowProblems(sample(t, "elsewhere/x.go", text)), "has no row")
 }

@@ -27,7 +27,7 @@ func TestEveryStepOfCIRuns(t *testing.T) {
 		"(cd bench && go test ./internal/... ./cmd/...)",
 		"(cd bench && go test -run '^TestCosts$' .)",
 		"scripts/ingest-kill.sh",
-		"go run ./internal/figures",
+		"go run ./internal/prove/reliability",
 	} {
 		if !strings.Contains(ci, "\n  "+command) {
 			t.Errorf(".ci/run does not run %s", command)

@@ -41,8 +41,9 @@ func codeProblems(document, text string, file func(path string) string) []string
 	return problems
 }
 
-// notIn is the first piece of code that a source does not have behind the one before it,
-// or "" if it has all. Pieces are whole lines, indented in the source as deep as it likes.
+// notIn is the first piece of code that a source does not have after the pieces before
+// it, or "" if it has all. Pieces are whole lines. The source may indent them to any
+// depth.
 func notIn(source, code string) string {
 	rest := "\n" + source
 	for piece := range strings.SplitSeq("\n"+code, "\n"+leftOut+"\n") {
@@ -78,7 +79,7 @@ func indented(piece string, depth int) string {
 func documents(t *testing.T) []string {
 	t.Helper()
 	var found []string
-	for _, pattern := range []string{"*.md", "docs/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "bench/*.md", "bench/peers/*.md"} {
 		names, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)

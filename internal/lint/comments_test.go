@@ -32,7 +32,7 @@ func commentProblems(s source) []string {
 	return problems
 }
 
-// wellKnown are the methods that do what everybody expects of them.
+// wellKnown are the methods with a meaning that is the same in all of Go.
 var wellKnown = map[string]bool{"Error": true, "String": true, "Unwrap": true}
 
 // exported is the name of a function that users can call, or of a method of
@@ -64,7 +64,7 @@ func TestExportedNamesHaveComments(t *testing.T) {
 	}
 }
 
-// Each package says once what it is for.
+// Each package tells its purpose once.
 func TestPackagesHaveComments(t *testing.T) {
 	said := map[string]int{}
 	for _, s := range load(t) {

@@ -56,8 +56,8 @@ func (c claims) named(s source) []string {
 
 var runs = regexp.MustCompile(`(?m)^func (Test|Fuzz|Example)`)
 
-// compare gives the listed numbers that no test names, and what tests name that
-// is not listed, as "number in file".
+// compare gives the listed numbers that no test names, and the numbers of tests that
+// are not listed, as "number in file".
 func (c claims) compare(document string, files []source) (uncovered, unknown []string) {
 	listed := c.numbers(document)
 	covered := map[string]bool{}

@@ -50,8 +50,8 @@ func TestDependenciesHaveReasons(t *testing.T) {
 	}
 }
 
-// A direct dependency that nothing imports is a leftover; one that go.mod calls
-// indirect, though a file imports it, misleads its readers.
+// A direct dependency that no file imports is a leftover. A dependency that go.mod calls
+// indirect, though a file imports it, misleads readers.
 func TestGoModTellsDirectFromIndirect(t *testing.T) {
 	used := dependencies(t)
 	for line := range strings.Lines(read(t, "go.mod")) {

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// free are the trees that may take time, randomness and goroutines where they
-// find them: seam is where they come from, harness rules them, and the rest
-// (programs, and a suite for tests) is not part of a host.
+// free are the trees that may use the clock, random numbers and goroutines of Go itself:
+// seam is made of them, harness controls them, and the rest (programs, and a suite for
+// tests) is not part of a host.
 var free = []string{"seam", "harness", "storage/storagetest", "examples", "internal"}
 
-// forbidden says what a host takes from seam instead, by import path and name.
-// The name "" is the whole package.
+// forbidden names the part of seam to use instead, by import path and name. The name ""
+// is the whole package.
 var forbidden = map[string]map[string]string{
 	"time": {
 		"Now": clock, "Since": clock, "Until": clock,
@@ -43,13 +43,14 @@ const (
 	random   = "use Seams.Rand"
 )
 
-// randAllowed are the names of math/rand/v2 that draw nothing from the runtime.
-var randAllowed = []string{"Source", "Rand", "New"}
+// randAllowed are the names of math/rand/v2 that draw nothing from the runtime. A PCG gets its
+// seed from the caller.
+var randAllowed = []string{"Source", "Rand", "New", "NewPCG"}
 
-// exempt lists, by file and what was found there, why a rule does not hold.
+// exempt lists, by file and finding, the reason for which a rule does not hold.
 var exempt = map[[2]string]string{}
 
-// seamProblems are the places of one file where something passes a simulation by.
+// seamProblems are the places of one file that a simulation cannot control.
 func seamProblems(s source) []string {
 	if s.test() || within(s.dir(), free...) {
 		return nil
@@ -109,7 +110,7 @@ func importNames(s source) map[string]string {
 	return names
 }
 
-// selected is the package and the name that a selector means, if a package it is.
+// selected is the package and the name of a selector, if it selects from a package.
 func selected(names map[string]string, n *ast.SelectorExpr) (path, name string) {
 	if id, ok := n.X.(*ast.Ident); ok {
 		return names[id.Name], n.Sel.Name
@@ -121,8 +122,8 @@ func hasDefault(n *ast.SelectStmt) bool {
 	return slices.ContainsFunc(n.Body.List, func(c ast.Stmt) bool { return c.(*ast.CommClause).Comm == nil })
 }
 
-// pollingReceives are the receives that are cases of a select; what waits is
-// then the select, if it has no default.
+// pollingReceives are the receives in cases of a select. They do not wait by themselves:
+// the select does, if it has no default.
 func pollingReceives(file *ast.File) map[*ast.UnaryExpr]bool {
 	polls := map[*ast.UnaryExpr]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -145,7 +146,7 @@ func TestHostsTakeTimeAndTasksFromSeam(t *testing.T) {
 	}
 }
 
-// An exemption whose reason has gone would hide the next mistake.
+// An exemption without a reason would hide the next mistake.
 func TestExemptionsAreNeeded(t *testing.T) {
 	kept := exempt
 	defer func() { exempt = kept }()

@@ -9,12 +9,12 @@ import (
 )
 
 // seeds is the package that fixes the seed of property tests.
-const seeds = module + "/internal/seeds"
+const seeds = module + "/internal/testing/seeds"
 
 // drawing are the imports of tests that draw their inputs.
-var drawing = []string{rapid, module + "/harness", module + "/internal/crashes"}
+var drawing = []string{rapid, module + "/harness", module + "/internal/testing/crashes"}
 
-// unseeded are the directories whose tests draw inputs that differ in each run.
+// unseeded are the directories with tests that draw other inputs in each run.
 func unseeded(all []source) []string {
 	draws, fixed := map[string]bool{}, map[string]bool{}
 	for _, s := range all {
@@ -39,8 +39,8 @@ func TestPropertyTestsHaveASeed(t *testing.T) {
 	}
 }
 
-// unrepeatable are the tests whose subject is a scenario that differs in each run.
-var unrepeatable = []string{"harness/differ_test.go"}
+// unrepeatable are the tests of scenarios that differ in each run.
+var unrepeatable = []string{"harness/explore_differ_test.go"}
 
 // seeded are the names of math/rand/v2 that draw nothing by themselves.
 var seeded = []string{"Source", "Rand", "Zipf", "New", "NewPCG", "NewChaCha8", "NewZipf", "PCG", "ChaCha8"}

@@ -140,7 +140,7 @@ func report(t *testing.T, problems []string) {
 	}
 }
 
-// wantProblems checks a check: it must find exactly what the sample holds.
+// wantProblems checks a check: it must find exactly the mistakes of the sample.
 func wantProblems(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -17,7 +17,7 @@ var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X|not impl` 
 // skips are the methods of testing.T that let a test pass without having run.
 var skips = map[string]bool{"Skip": true, "Skipf": true, "SkipNow": true}
 
-// tidyProblems are what one file leaves undone.
+// tidyProblems are the unfinished places of one file.
 func tidyProblems(s source) []string {
 	var problems []string
 	if n := strings.Count(s.text, "\n"); n > maxLines && !s.test() {
@@ -47,8 +47,12 @@ func tidyProblems(s source) []string {
 	return problems
 }
 
-// bubbled says whether the time of the test file's tests may be virtual.
+// bubbled says whether the time of the test file's tests may be virtual: the file
+// imports synctest, or it calls the helper bubble of its package, which does.
 func bubbled(s source) bool {
+	if strings.Contains(s.text, "bubble(t, func(") {
+		return true
+	}
 	for _, p := range s.imports() {
 		if p == "testing/synctest" {
 			return true

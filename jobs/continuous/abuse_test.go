@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
@@ -35,7 +36,7 @@ func TestHugeError(t *testing.T) {
 		start(s, j, "a")
 		s.Advance(time.Minute)
 		st, _ := know(s, j, "a")
-		s.Always("the failure is counted, and its error cut", st.Meta.Failures == 1 && len(st.Meta.LastError) == jobs.MaxTextBytes, st.Meta.Failures, len(st.Meta.LastError))
+		s.Always("the failure is counted, and its error cut", st.Meta.Failures == 1 && len(st.Meta.LastError) == engine.MaxTextBytes, st.Meta.Failures, len(st.Meta.LastError))
 		sameLines(s, "events", history(s, j, "a"), "created 0/0", "start 1/1", "failure 1/1", "retry 1/1", "start 1/2", "failure 1/2", "exhausted 1/2 attempts")
 		fail = false
 		s.Advance(time.Hour)
@@ -44,7 +45,7 @@ func TestHugeError(t *testing.T) {
 	})
 }
 
-// So is a reason, that of a run and that of a caller.
+// The reason for a stop is cut too, whether a run gives it or a caller.
 func TestHugeReason(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{Schedule: jobs.Every(time.Hour), Run: func(_ context.Context, run *continuous.Run[tally]) error {
@@ -55,11 +56,11 @@ func TestHugeReason(t *testing.T) {
 		start(s, j, "a")
 		s.Advance(time.Minute)
 		st, _ := know(s, j, "a")
-		s.Always("stopped by the run", st.Meta.Status == jobs.Stopped && len(st.Meta.StopReason) == jobs.MaxTextBytes, st.Meta.Status, len(st.Meta.StopReason))
+		s.Always("stopped by the run", st.Meta.Status == jobs.Stopped && len(st.Meta.StopReason) == engine.MaxTextBytes, st.Meta.Status, len(st.Meta.StopReason))
 		s.OK(j.Resume(s.Context(), s, "a"))
 		s.OK(j.Stop(s.Context(), s, "a", huge))
 		st, _ = know(s, j, "a")
-		s.Always("stopped by a caller", st.Meta.Status == jobs.Stopped && len(st.Meta.StopReason) == jobs.MaxTextBytes, st.Meta.Status, len(st.Meta.StopReason))
+		s.Always("stopped by a caller", st.Meta.Status == jobs.Stopped && len(st.Meta.StopReason) == engine.MaxTextBytes, st.Meta.Status, len(st.Meta.StopReason))
 		s.OK(j.Terminate(s.Context(), s, "a", huge))
 	})
 }
@@ -101,7 +102,7 @@ func TestFarTimes(t *testing.T) {
 	})
 }
 
-// A period as long as a Duration can be neither overflows nor runs early.
+// The longest period that a Duration holds does not overflow, and runs no earlier.
 func TestLongestPeriod(t *testing.T) {
 	for _, schedule := range []jobs.Schedule{jobs.Every(1<<63 - 1), jobs.Rate(1<<63 - 1), jobs.Rate(time.Millisecond).WithJitter(1<<63 - 1)} {
 		harness.Run(t, func(s *harness.Sim) {
@@ -115,8 +116,8 @@ func TestLongestPeriod(t *testing.T) {
 	}
 }
 
-// A cron table that matches no day is refused where it is defined; one that
-// matches rarely is not, and does not end.
+// A cron table that matches no day is refused where it is defined. One that matches
+// rarely is accepted, and has a next time for ever.
 func TestCronThatNeverFires(t *testing.T) {
 	if err := jobs.Cron("0 0 30 2 *", "").Validate(); !errors.Is(err, jobs.ErrInvalid) || !strings.Contains(err.Error(), "no day matches") {
 		t.Errorf("30 February: %v", err)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/crashes"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/object"
@@ -117,8 +117,8 @@ func TestSnoozedRunGoesOn(t *testing.T) {
 	})
 }
 
-// A run that panics with a snooze, or that snoozes when its time is used up, has
-// failed; a pause holds a snoozed run until the job is resumed.
+// A run that panics with a snooze has failed, and so has one that snoozes after its time
+// is used up. A pause holds a snoozed run until the job is resumed.
 func TestSnoozeAtItsLimits(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		var how func(ctx context.Context) error
@@ -153,8 +153,8 @@ func TestSnoozeAtItsLimits(t *testing.T) {
 	})
 }
 
-// Proves J14, R4: snoozes survive a crash at each point: the run has one number and
-// one key, and is committed once; crashes before a snooze are forgotten with it.
+// Proves J14, R4: snoozes survive a crash at each point. The run has one number and one
+// key, and is committed once. Crashes before a snooze are forgotten with it.
 func TestSnoozeSurvivesCrashes(t *testing.T) {
 	crashes.Try(t, func(s *harness.Sim) {
 		keys := map[string]bool{}

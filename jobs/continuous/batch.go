@@ -3,35 +3,36 @@ package continuous
 import (
 	"context"
 
-	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/seam"
 )
 
-// Start is a job to be started by StartAll.
+// Start is a job for StartAll.
 type Start[S any] struct {
 	ID    string
 	State S
 }
 
-// StartResult is what became of a Start.
+// StartResult is the result of one Start of a StartAll.
 type StartResult struct {
 	Started Started
-	Err     error // nil: as Started says
+	Err     error // nil if the job exists now; see Started
 }
 
-// StartAll makes many jobs, as Start makes one, and returns the results in the order
-// of its argument. Each job is a commit of its own: one that fails does not concern
-// the others. At most 64 are called at a time, and they share the syncs of the store,
-// so that many take little longer than one. When ctx ends, those that were not called
-// yet get its cause.
+// StartAll starts many jobs and returns one result for each, in the order of
+// all. Each job is a commit of its own, so a job that fails does not stop the
+// others. StartAll calls up to 64 objects concurrently; they share the syncs of
+// the store, so that many jobs take little longer than one. When ctx ends, the
+// jobs that were not started yet get its cause as their error.
 func (j *Job[S]) StartAll(ctx context.Context, h *object.Host, all []Start[S]) []StartResult {
 	names, results := make([]string, len(all)), make([]StartResult, len(all))
 	for i, s := range all {
 		names[i] = s.ID
 	}
-	jobs.Each(h, names, 0, func(i int) {
+	engine.Each(h, names, 0, func(i int) {
 		r := &results[i]
-		if r.Err = context.Cause(ctx); r.Err == nil {
+		if r.Err = seam.Cause(ctx); r.Err == nil {
 			r.Started, r.Err = j.Start(ctx, h, all[i].ID, all[i].State)
 		}
 	})

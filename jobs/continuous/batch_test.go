@@ -11,11 +11,12 @@ import (
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Proves C1, J4, Case SC7: a batch starts each job once, whatever crashes, and one that
-// is refused does not concern the others.
+// Proves C1, J4, Case SC7: a batch starts each job once, also with a crash at any point,
+// and starts the others if one is refused.
 func TestStartAllSurvivesCrashes(t *testing.T) {
 	harness.Exhaust(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{Schedule: jobs.Every(time.Hour)})
@@ -68,7 +69,7 @@ func TestEachIsBounded(t *testing.T) {
 		busy := map[string]bool{}
 		names := []string{"a", "b", "a", "c", "d", "a", "e"}
 		s.OK(s.WithHost(func(_ context.Context, h *object.Host) error {
-			jobs.Each(h, names, atOnce, func(i int) {
+			engine.Each(h, names, atOnce, func(i int) {
 				s.Always("one of a name at a time", !busy[names[i]], names[i])
 				busy[names[i]] = true
 				running++

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/crashes"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -85,8 +85,8 @@ var promises = []harness.Option{
 	harness.Invariant("C3: runCount is the number of committed runs", committed),
 }
 
-// committed holds in each stored state: the runs that a job counts are those that
-// its state has seen, and a job that executes says since when (J2).
+// committed holds in each stored state: a job counts exactly the runs that its state has
+// seen, and a job that executes has the time since when it does (J2).
 func committed(store *storage.Store) error {
 	return each(store, func(id storage.ID, m jobs.Meta) error {
 		var state tally
@@ -221,8 +221,8 @@ func TestTerminateSurvivesCrashes(t *testing.T) {
 	}, harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned, harness.Invariant("J10: the terminal event and the end are one batch", endedOnce))
 }
 
-// endedOnce holds in each stored state: a job whose last event is the terminal
-// one is gone.
+// endedOnce holds in each stored state: a job is gone once its last event is the terminal
+// one.
 func endedOnce(store *storage.Store) error {
 	id := storage.ID{Class: "counter", Name: "a"}
 	var last string

@@ -11,11 +11,12 @@ import (
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// raw is an object in place of a job, which writes into its rows what a job would
-// never store. Its wake-ups fail, so that its alarm stays.
+// raw is an object in place of a job. It writes rows that a job would never store. Its
+// wake-ups fail, so that its alarm stays.
 type raw struct {
 	refusing
 	st *object.State
@@ -29,7 +30,7 @@ type rawRow struct {
 
 var (
 	raws = object.Define("counter", func(_ context.Context, st *object.State) (*raw, error) { return &raw{st: st}, nil },
-		jobs.ClassOptions(object.ClassOptions{}))
+		engine.ClassOptions(object.ClassOptions{}))
 	writeRaw = object.Handle(raws, "write", func(r *raw, ctx context.Context, row rawRow) (bool, error) {
 		if row.Remove {
 			return r.st.Storage().Delete(ctx, row.Key)
@@ -56,8 +57,9 @@ func keysOf(s *harness.Sim, j *counter) (keys []string) {
 	return keys
 }
 
-// damaged plays a job whose run was given up and whose hook, or whose run, is open,
-// and writes a row of it. The row is the first whose key begins with prefix.
+// damaged runs a job until its run is given up and its call of OnExhausted is open. It
+// then overwrites or removes a row of the job: the first with a key that begins with
+// prefix.
 func damaged(t *testing.T, prefix string, remove bool, then func(s *harness.Sim, j *counter)) {
 	harness.Run(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{
@@ -87,8 +89,9 @@ func damaged(t *testing.T, prefix string, remove bool, then func(s *harness.Sim,
 	})
 }
 
-// Proves S9: a row that cannot be read is an error of each call, and never a job that
-// is not there or has done nothing; calls and wake-ups leave all rows as they are.
+// Proves S9: each call of a job with a row that cannot be read fails. None answers as if
+// the job did not exist or had done nothing. Calls and wake-ups leave all rows as they
+// are.
 func TestDamagedRowIsAnError(t *testing.T) {
 	for _, prefix := range []string{"meta", "cursor", "h/", "x/"} {
 		t.Run(strings.Trim(prefix, "/"), func(t *testing.T) {
@@ -110,7 +113,7 @@ func TestDamagedRowIsAnError(t *testing.T) {
 	}
 }
 
-// Proves S9, J6: a run whose state cannot be read fails, and leaves the state as it is.
+// Proves S9, J6: a run fails if its state cannot be read, and leaves the state as it is.
 func TestDamagedState(t *testing.T) {
 	damaged(t, "state", false, func(s *harness.Sim, j *counter) {
 		_, err := j.State(s.Context(), s, "a")
@@ -124,8 +127,8 @@ func TestDamagedState(t *testing.T) {
 	})
 }
 
-// Proves S9: the end of a call of OnExhausted whose row is gone is an error, and leaves
-// the rows as they are.
+// Proves S9: a call of OnExhausted cannot end if its row is gone. The end is an error,
+// and leaves the rows as they are.
 func TestHookWithoutItsRow(t *testing.T) {
 	damaged(t, "h/", true, func(s *harness.Sim, j *counter) {
 		before := rowsOf(s, j.ID("a"))

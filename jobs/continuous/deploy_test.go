@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
@@ -30,8 +31,8 @@ func alarmOf(s *harness.Sim, id string) (at time.Time) {
 	return at
 }
 
-// Proves C5, Case SC3: the first look at a job after a deploy moves its alarm to the
-// earlier time that the new schedule asks for, and to none that is later.
+// Proves C5, Case SC3: the first look at a job after a deploy moves its alarm if the new
+// schedule asks for an earlier time, and never to a later one.
 func TestDeployShortensTheSchedule(t *testing.T) {
 	harness.Exhaust(t, func(s *harness.Sim) {
 		s.Host(scheduled(s, 24*time.Hour))
@@ -154,7 +155,7 @@ func TestDeployLeavesRetriesAlone(t *testing.T) {
 		start(s, j, "a")
 		s.Advance(time.Minute)
 		broken := object.Define("counter", func(context.Context, *object.State) (*refusing, error) { return &refusing{}, nil },
-			jobs.ClassOptions(object.ClassOptions{}))
+			engine.ClassOptions(object.ClassOptions{}))
 		s.Restart(harness.WithCode(broken))
 		s.Advance(time.Hour + time.Second)
 		waits := alarmOf(s, "a")
@@ -165,7 +166,7 @@ func TestDeployLeavesRetriesAlone(t *testing.T) {
 	})
 }
 
-// refusing is an object whose wake-ups fail.
+// refusing is an object that fails each of its wake-ups.
 type refusing struct{}
 
 func (*refusing) Alarm(context.Context, object.AlarmInfo) error { return errors.New("not now") }

@@ -17,7 +17,7 @@ func TestMistakesNameOnePackage(t *testing.T) {
 	for want, c := range map[string]continuous.Config[int]{
 		"continuous: invalid: Name is empty":                                {Run: run},
 		"continuous j: invalid: Run is nil":                                 {Name: "j"},
-		"continuous j: invalid: Missed is 9":                                {Name: "j", Run: run, Missed: 9},
+		"continuous j: invalid: Missed is 9: want RunOnce, RunEach or Skip": {Name: "j", Run: run, Missed: 9},
 		"continuous j: invalid: Retry.MaxAttempts must not be negative: -1": {Name: "j", Run: run, Retry: jobs.Retry{MaxAttempts: -1}},
 		"continuous j: invalid: schedule: jitter -1ns is negative":          {Name: "j", Run: run, Schedule: jobs.Every(1e9).WithJitter(-1)},
 		"continuous j: invalid: Migrate needs a Version: without one no value is of another version": {

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -44,8 +45,8 @@ func TestVerbThatChangesNothingWritesNothing(t *testing.T) {
 	})
 }
 
-// Proves J3, J5: the end of an execution of a job whose status says that it does not
-// execute is an error, and leaves the rows as they are.
+// Proves J3, J5: an execution cannot end if the status of its job is not executing. The
+// end is an error, and leaves the rows as they are.
 func TestEndOfAnExecutionThatTheStatusDenies(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{Run: func(context.Context, *continuous.Run[tally]) error { s.Sleep(time.Hour); return nil }})
@@ -71,8 +72,8 @@ func TestEndOfAnExecutionThatTheStatusDenies(t *testing.T) {
 	})
 }
 
-// Proves J3, J8: a stop of a job whose metadata names an execution that is not open is
-// an error, and leaves the rows as they are.
+// Proves J3, J8: a job cannot be stopped if its metadata names an execution that is not
+// open. The stop is an error, and leaves the rows as they are.
 func TestStopOfAnUnknownExecution(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{Run: func(context.Context, *continuous.Run[tally]) error { s.Sleep(time.Hour); return nil }})
@@ -117,14 +118,14 @@ func TestPausedJobDoesNotWait(t *testing.T) {
 	})
 }
 
-// Proves R2, J6: a run whose end cannot be stored, because it writes too much, is taken for
+// Proves R2, J6: the end of a run writes too much and cannot be stored. The run counts as
 // lost at the stale threshold and runs again, until its recoveries are used up (R4).
 func TestEndThatCannotBeStored(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		calls := 0
 		j := ticking(s, continuous.Config[tally]{Run: func(context.Context, *continuous.Run[tally]) error {
 			calls++
-			return errors.New(strings.Repeat("x", jobs.MaxTextBytes))
+			return errors.New(strings.Repeat("x", engine.MaxTextBytes))
 		}})
 		s.Host(j)
 		start(s, j, "a")
@@ -166,7 +167,7 @@ func TestEachAtItsDefault(t *testing.T) {
 		for asked, want := range map[int]int{0: 64, -1: 64, 1: 1, 65: 65, 1000: 100} {
 			var running, most atomic.Int64
 			names := ids(100)
-			jobs.Each(h, names, asked, func(int) {
+			engine.Each(h, names, asked, func(int) {
 				n := running.Add(1)
 				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 				}

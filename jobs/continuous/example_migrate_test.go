@@ -57,7 +57,7 @@ func serve(ctx context.Context, dir string, work func(*object.Host)) error {
 	if err != nil {
 		return err
 	}
-	defer func() { // with a limit, since a Shutdown without one waits for works that never end
+	defer func() { // with a limit, since a Shutdown without one waits for work that never ends
 		limit, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		if err := host.Shutdown(limit); err != nil {

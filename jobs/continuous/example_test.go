@@ -146,7 +146,7 @@ func ExampleJob_Pause() {
 	fmt.Println(Reports.Trigger(ctx, h, "north"))
 	// Output:
 	// <nil>
-	// jobs: illegal move of report/north from paused to executing
+	// jobs: illegal move of report/north from paused to executing: Resume it first
 }
 
 func ExampleJob_Resume() {

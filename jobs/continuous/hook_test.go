@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/crashes"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/object"
@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// Proves J9, Case JB6: OnExhausted is told of a run that was given up, under each
-// policy; a job that is to be purged is failed until the call is over.
+// Proves J9, Case JB6: OnExhausted gets each run that was given up, under each policy. A
+// job that is to be purged is failed until the call is over.
 func TestOnExhausted(t *testing.T) {
 	for policy, then := range map[jobs.Exhausted]jobs.Status{jobs.Keep: jobs.Running, jobs.Fail: jobs.Failed, jobs.Purge: jobs.None} {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
@@ -50,9 +50,9 @@ func TestOnExhausted(t *testing.T) {
 	}
 }
 
-// Proves J9: a call of OnExhausted that fails is repeated, with the same key, until
-// ten have failed; runs go on meanwhile, and one that stays failed has an alarm
-// only for the call.
+// Proves J9: a failing call of OnExhausted is repeated, with the same key, until ten
+// calls have failed. Runs go on meanwhile. A job that stays failed has an alarm only for
+// the call.
 func TestOnExhaustedThatFails(t *testing.T) {
 	for _, failures := range []int{9, 10} {
 		t.Run(fmt.Sprint(failures), func(t *testing.T) {
@@ -152,8 +152,8 @@ func TestOwedCallsAreBounded(t *testing.T) {
 	})
 }
 
-// Proves J9, Case JB6: OnExhausted is called at least once for each run that was
-// given up, with one key, whatever crashes, and never for one that was not.
+// Proves J9, Case JB6: with a crash at any point, OnExhausted is called at least once,
+// with one key, for each run that was given up, and never for another run.
 func TestOnExhaustedSurvivesCrashes(t *testing.T) {
 	for name, policy := range map[string]jobs.Exhausted{"keep": jobs.Keep, "fail": jobs.Fail, "purge": jobs.Purge} {
 		t.Run(name, func(t *testing.T) {

@@ -58,7 +58,7 @@ func (q *queue) start(n int) (all []string) {
 	return all
 }
 
-// done counts the jobs whose first run is committed.
+// done counts the jobs that have committed their first run.
 func (q *queue) done(all []string) (n int) {
 	for _, id := range all {
 		if st, _ := know(q.s, q.job, id); st.Meta.RunCount > 0 {
@@ -113,8 +113,8 @@ func TestWaitingRun(t *testing.T) {
 	}, harness.HostOptions(func(o *object.Options) { o.AlarmsInFlight = 16 }))
 }
 
-// Proves J16: a retry waits behind those that came due before it, and a run that a
-// crash has cut off goes before all that wait when it is recovered.
+// Proves J16: a retry waits behind the runs that came due before it. A run that a crash
+// has cut off goes before all waiting runs when it is recovered.
 func TestOrderInLine(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		q := newQueue(s, continuous.Config[tally]{Concurrency: 1, Retry: jobs.Retry{MaxAttempts: 2, Backoff: jobs.Constant(1500 * time.Millisecond)}})
@@ -136,8 +136,8 @@ func TestOrderInLine(t *testing.T) {
 	})
 }
 
-// Proves J17, Case SC9: starts keep the rate, to the nanosecond, and use all of it; what
-// a downtime has left comes spread over time.
+// Proves J17, Case SC9: starts keep the rate, to the nanosecond, and use all of it. Runs
+// that came due during a downtime start spread over time.
 func TestStartRate(t *testing.T) {
 	for _, c := range []struct {
 		rate object.StartRate
@@ -160,7 +160,7 @@ func TestStartRate(t *testing.T) {
 				s.Advance(20*c.gap + time.Second)
 				s.Always("all have run", q.done(all) == 20 && len(q.began) == 20, q.done(all))
 				for i, at := range q.began {
-					// Of any starts i to i+k the last comes at least k+1-burst gaps after the first.
+					// From start i to start i+k at least k+1-burst gaps pass.
 					for k, later := range q.began[i:] {
 						least := time.Duration(k+1-c.once) * c.gap
 						s.Always("the rate is kept", later.Sub(at) >= least, i, k, later.Sub(at), least)
@@ -280,8 +280,8 @@ func TestLimitsAreChecked(t *testing.T) {
 	}
 }
 
-// Proves J16, J17, R7: whatever crashes, is delivered twice, is paused or triggered, the
-// limits hold, and every job's run is done in the end.
+// Proves J16, J17, R7: the limits hold through crashes, repeated deliveries, pauses and
+// triggers, and the run of each job is done in the end.
 func TestRandomLimits(t *testing.T) {
 	harness.Check(t, func(s *harness.Sim, rt *rapid.T) {
 		atOnce := rapid.IntRange(0, 3).Draw(rt, "at once")
@@ -295,7 +295,7 @@ func TestRandomLimits(t *testing.T) {
 				process, now := s.Crashes(), s.Now()
 				running[process]++
 				s.Always("J16", atOnce == 0 || running[process] <= atOnce, running)
-				suspects := process > 1 // may be, and are started by their trials
+				suspects := process > 1 // there may be suspects, which are started by their trials
 				s.Always("J17", suspects || last[process].IsZero() || now.Sub(last[process]) >= gap-time.Millisecond, now, last)
 				last[process] = now
 				s.Sleep(time.Second)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/loglines"
+	"github.com/holdfast-dev/holdfast/internal/testing/loglines"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/object"
@@ -21,9 +21,9 @@ func logged(r *loglines.Recorder) harness.Option {
 	return harness.HostOptions(func(o *object.Options) { o.Logger = r.Logger() })
 }
 
-// Proves J13, Case JB1: an execution that fails has one line, a warning with the
-// time of the next one, and a run that is given up has one, an error. A success
-// has none.
+// Proves J13, Case JB1: a failed execution has one line of the log. It is a warning with
+// the time of the next attempt, or an error if the run is given up. A success has no
+// line.
 func TestFailuresAreLogged(t *testing.T) {
 	var r loglines.Recorder
 	harness.Run(t, func(s *harness.Sim) {
@@ -71,7 +71,7 @@ func TestStackOfAPanic(t *testing.T) {
 		for range 2 {
 			s.Advance(time.Minute)
 			st, _ := know(s, j, "a")
-			s.Always("the text has no stack", st.Meta.LastError == "jobs: work panicked: ouch", st.Meta.LastError)
+			s.Always("the text has no stack", st.Meta.LastError == "panic: ouch", st.Meta.LastError)
 			s.Always("the stack is stored", strings.Contains(st.Meta.LastStack, "logs_test.go") && len(st.Meta.LastStack) <= object.MaxStackBytes,
 				len(st.Meta.LastStack), st.Meta.LastStack)
 			s.Advance(time.Hour)

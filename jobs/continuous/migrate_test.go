@@ -12,16 +12,17 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/crashes"
-	"github.com/holdfast-dev/holdfast/internal/loglines"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
+	"github.com/holdfast-dev/holdfast/internal/testing/loglines"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// Two forms of one state: the runs it has seen. The codec decodes each as an empty
-// one of the other, so that only Migrate tells them apart.
+// Two forms of one state, which lists the runs that it has seen. The codec decodes each
+// form as an empty value of the other, so that only Migrate tells them apart.
 type (
 	oldForm struct{ Trace string }
 	newForm struct{ Seen []uint64 }
@@ -121,9 +122,9 @@ func versioned(store *storage.Store) error {
 	})
 }
 
-// Proves J15, C3. Cases JB11 and JB12: after a deploy, in which the first run fails, and
-// after its rollback, the state is migrated from the version that stored it, at each crash; State reads it
-// in its present form and stores nothing.
+// Proves J15, C3. Cases JB11 and JB12: a deploy, with a first run that fails, is rolled
+// back, with a crash at any point. Each time the state is migrated from the version that
+// stored it. State returns it in its present form and stores nothing.
 func TestMigrationSurvivesCrashes(t *testing.T) {
 	crashes.Try(t, func(s *harness.Sim) {
 		older := oldVersion(s)
@@ -151,9 +152,9 @@ func TestMigrationSurvivesCrashes(t *testing.T) {
 	}, harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned, harness.Invariant("J15: a state has its true version", versioned))
 }
 
-// Proves J15, J13, Case JB11: the first run that meets a state which it cannot read
-// fails with one line, which names the way out. It is in the status too, and State says
-// the same. The state is kept: a rollback goes on from it.
+// Proves J15, J13, Case JB11: a run that cannot read its state fails with one line of the
+// log, which names the remedy. The status has the text too, and State returns it as an
+// error. The state is kept, and after a rollback the job goes on from it.
 func TestStateThatCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		stored, read string
@@ -209,9 +210,10 @@ func TestStateThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Proves J15, Case JB13: a state that cannot be read is not purged with the run that is
-// given up for it: the job fails, and goes on from its state with a definition that
-// can. The error of another job's state is one like any other: Purge ends the job.
+// Proves J15, Case JB13: a run cannot read its state and is given up under Purge. The job
+// is not purged: it fails, and goes on from its state with a definition that can read it.
+// If Run returns such an error about the state of another job, it is an error like any
+// other, and Purge ends the job.
 func TestUnreadableStateIsNotPurged(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		config := continuous.Config[tally]{Version: "1", Schedule: jobs.Every(time.Hour), Exhausted: jobs.Purge}
@@ -252,8 +254,8 @@ func TestUnreadableStateIsNotPurged(t *testing.T) {
 	})
 }
 
-// Proves J15: the rows of a job that was stored before versions were kept are read as
-// those of no version, and of a definition without a Version they are the same still.
+// Proves J15: rows of a job from before versions were kept are read as rows without a
+// version. A definition without a Version still stores the same rows.
 func TestStateOfBefore(t *testing.T) {
 	const before = `{"anchor":"2026-01-01T00:00:00Z","last":"2026-01-01T00:00:00Z"}`
 	rows := map[string]string{
@@ -272,7 +274,7 @@ func TestStateOfBefore(t *testing.T) {
 	})
 	cursorOf := func(s *harness.Sim) (row string) {
 		s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error {
-			in, err := h.Inspect(ctx, raw.ID("a"))
+			in, err := h.Keys(ctx, raw.ID("a"), object.KeysOptions{Limit: object.MaxPage, Values: true})
 			for _, item := range in.Keys {
 				if item.Key == "cursor" {
 					row = string(item.Value)
@@ -332,9 +334,9 @@ func TestVersionsThatAreRefused(t *testing.T) {
 		want   string
 	}{
 		{continuous.Config[int]{Migrate: migrate}, "Migrate needs a Version"},
-		{continuous.Config[int]{Version: strings.Repeat("v", jobs.MaxVersionBytes+1)}, "the limit is 128"},
+		{continuous.Config[int]{Version: strings.Repeat("v", engine.MaxVersionBytes+1)}, "the limit is 128"},
 		{continuous.Config[int]{Version: "\xff"}, "not UTF-8"},
-		{continuous.Config[int]{Version: strings.Repeat("v", jobs.MaxVersionBytes), Migrate: migrate}, ""},
+		{continuous.Config[int]{Version: strings.Repeat("v", engine.MaxVersionBytes), Migrate: migrate}, ""},
 	} {
 		c.config.Name, c.config.Run = "counter", run
 		err := c.config.Validate()

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/crashes"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 )
@@ -17,7 +17,8 @@ type hops struct {
 	Other string
 }
 
-// pass triggers another job of its own definition, whose variable it could not name.
+// pass triggers another job of its own definition. It uses run.Job, because a definition
+// cannot name its own variable.
 var pass = continuous.New(continuous.Config[hops]{
 	Name: "pass", Schedule: jobs.Every(24 * time.Hour), StartLater: true,
 	Run: func(ctx context.Context, run *continuous.Run[hops]) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
@@ -47,7 +48,7 @@ func TestRearmIsCutOff(t *testing.T) {
 	}
 }
 
-// cutOff wakes jobs of which the first one ends the context, the store or the host.
+// cutOff wakes some jobs. The first of them ends the context, the store or the host.
 func cutOff(t *testing.T, name string, want error) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
@@ -76,7 +77,7 @@ func cutOff(t *testing.T, name string, want error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := jobs.Rearm(ctx, host, "counter", jobs.RearmOptions{AtOnce: 1})
+	done, err := engine.Rearm(ctx, host, "counter", jobs.RearmOptions{AtOnce: 1})
 	if !errors.Is(err, want) || done != (jobs.Rearmed{}) {
 		t.Errorf("Rearm: %+v, %v, want %v", done, err, want)
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Proves C2, Case AJ2, Case 29: a process that was down for hours runs each job once, promptly, and
-// then as scheduled; or each missed run; or none.
+// Proves C2, Case AJ2, Case 29: a process that was down for hours runs each job once,
+// promptly, and then on schedule. With RunEach it runs each missed run, and with Skip
+// none.
 func TestDownForHours(t *testing.T) {
 	for name, tt := range map[string]struct {
 		missed jobs.Missed
@@ -40,10 +41,10 @@ func TestDownForHours(t *testing.T) {
 	}
 }
 
-// Proves R2, R4, R6, Case 14, Case AJ4: a run that kills its process each time is repeated five
-// times, under the same number and key, and then the job has failed, visibly,
-// with no alarm: two crashes make it a suspect, the other four are charged to it.
-// Resume gives it another chance.
+// Proves R2, R4, R6, Case 14, Case AJ4: a run that kills its process each time is
+// repeated five times, under the same number and key. Two of the six crashes make it a
+// suspect, and the other four are charged to it. Then the job has failed, visibly, with
+// no alarm. Resume gives it another chance.
 func TestRunThatKillsItsProcess(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		deadly := true
@@ -124,9 +125,8 @@ func TestSuccessEndsTheCount(t *testing.T) {
 	})
 }
 
-// Proves R1, R2, R6, Case 15, Case 28: a lost run, however young, begins again
-// 100 ms after the open, without any call; the report tells of it, and its events
-// are those of any run.
+// Proves R1, R2, R6, Case 15, Case 28: a lost run of any age begins again 100 ms after
+// the open, without a call. The report has it, and its events are those of any run.
 func TestRecoveryIsPrompt(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		var began []time.Time
@@ -152,7 +152,7 @@ func TestRecoveryIsPrompt(t *testing.T) {
 				lines[0].Action == "re-run" && lines[0].Attempt == 1 && lines[0].Age >= time.Second, lines)
 			return nil
 		}))
-		sameLines(s, "events", history(s, j, "a"), "created 0/0", "start 1/1", "recovery 1/1", "start 1/2")
+		sameLines(s, "events", history(s, j, "a"), "created 0/0", "start 1/1", "recovery 1/1 crash", "start 1/2")
 	})
 }
 
@@ -204,8 +204,9 @@ func TestShutdownCostsNothing(t *testing.T) {
 	}
 }
 
-// Proves R2, O6: a run whose activation was reset is looked at again when it is
-// stale, and repeated then; its zombie changes nothing.
+// Proves R2, O6: the activation of a job is reset during a run. The run is looked at
+// again when it is stale, and then repeated. The work of the first execution changes
+// nothing.
 func TestResetActivation(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		var began []time.Time
@@ -232,8 +233,8 @@ func TestResetActivation(t *testing.T) {
 
 func panics[T any](*T, context.Context, int) (int, error) { panic("reset") }
 
-// Proves J12, Case AJ5: a deploy that removes the definition parks the job; one that brings
-// it back revives it, with its state, and what was due runs.
+// Proves J12, Case AJ5: a deploy that removes the definition parks the job. One that
+// brings it back revives the job with its state, and the runs that were due run.
 func TestDefinitionGoneAndBack(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{Schedule: jobs.Every(time.Hour)})
@@ -257,8 +258,8 @@ func TestDefinitionGoneAndBack(t *testing.T) {
 	})
 }
 
-// Proves J2, R3, Case AJ6: metadata of an older version, with fields missing, is read; a
-// job that it says is executing runs again, an orphan is armed.
+// Proves J2, R3, Case AJ6: metadata of an older version, with fields missing, is read. A
+// job with the status executing runs again, and an orphan is armed.
 func TestOldMetadata(t *testing.T) {
 	for name, meta := range map[string]map[string]any{
 		"executing": {"type": "continuous", "status": "executing", "runCount": 3, "executingAt": "2025-12-31T23:00:00Z"},

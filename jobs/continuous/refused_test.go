@@ -20,13 +20,14 @@ import (
 // counter is a job that the tests of this file make.
 type counter = continuous.Job[tally]
 
-// refusal is a turn of a job, or two, of which each write is refused in turn.
+// refusal is one or two turns of a job. The test refuses each of their writes, one after
+// the other.
 type refusal struct {
 	config  continuous.Config[tally]
-	prepare func(s *harness.Sim, j *counter) // what comes before it
+	prepare func(s *harness.Sim, j *counter) // comes before the turn
 	slow    bool                             // the runs of prepare never end, so that the restart finds one open
 	call    func(s *harness.Sim, j *counter) error
-	run     error                                // what a run ends with once prepare is over
+	run     error                                // the result of a run once prepare is over
 	end     func(run *continuous.Run[tally])     // how it ends the job, if it does
 	hook    func(x *jobs.Exhaustion) (err error) // nil: there is none
 	step    int                                  // of the limit, in bytes; 0: least
@@ -109,7 +110,7 @@ func rowsOf(s *harness.Sim, id storage.ID) string {
 		for it.Next() {
 			fmt.Fprintf(&b, "%s %s\n", it.Key(), it.Value())
 		}
-		_, open, err := view.Open(o)
+		_, open, err := view.OpenMark(o)
 		fmt.Fprintf(&b, "open %t\n", open)
 		if err := errors.Join(err, it.Close()); err != nil {
 			s.Fatalf("read: %v", err)
@@ -132,14 +133,14 @@ func alarmRow(s *harness.Sim, id storage.ID) (row string, open bool) {
 		return "none", false
 	}
 	value, _, err := view.Alarm(o)
-	_, open, err2 := view.Open(o)
+	_, open, err2 := view.OpenMark(o)
 	s.OK(errors.Join(err, err2))
 	return string(value), open
 }
 
-// with plays a refusal with a limit for the bytes that a turn may write, and returns
-// what is stored: before the limit holds, between the turns, and at the end. err is
-// that of the call.
+// with plays a refusal with a limit for the bytes that a turn may write. It returns the
+// stored rows before the limit holds, between the turns, and at the end, and the error of
+// the call.
 func (r refusal) with(t *testing.T, limit int) (states []string, err error) {
 	bytes := 0
 	harness.Run(t, func(s *harness.Sim) {
@@ -187,8 +188,8 @@ func (r refusal) with(t *testing.T, limit int) (states []string, err error) {
 			err = r.call(s, j)
 			see()
 		} else {
-			// The recovery comes after 100 ms, the end of the run and of the hook 10 ms
-			// after one another, and no turn that was refused is tried again before 300 ms.
+			// The recovery comes after 100 ms. The ends of the run and of the hook follow
+			// after 10 ms each. No refused turn is tried again before 300 ms.
 			for _, at := range []time.Duration{105, 10, 10, 175} {
 				s.Advance(at * time.Millisecond)
 				see()
@@ -216,9 +217,9 @@ func failedForItsSize(rows string) bool {
 		strings.Contains(rows, `"k":"exhausted"`) && strings.Contains(rows, "open false")
 }
 
-// Proves S7, O6, J5, J6: whichever write of a job's turn is refused because the turn
-// writes too much, the turn stores nothing: neither a call nor a run nor a hook ends
-// half, and a call that is answered has stored all that it stores.
+// Proves S7, O6, J5, J6: a write of a job's turn is refused because the turn writes too
+// much, and then the turn stores nothing. That holds for each write of a turn: neither a
+// call nor a run nor a hook ends half, and an answered call has stored all its writes.
 func TestRefusedWriteEndsTheTurn(t *testing.T) {
 	const least = 24 // bytes: few writes of a turn are nearer to one another
 	for name, r := range refusals {

@@ -72,8 +72,8 @@ func TestPauseOfARunThatIsLost(t *testing.T) {
 	})
 }
 
-// Proves C2, Case SC5: a run whose time the run before chose takes an occurrence along
-// that is due by then, and leaves one that is not.
+// Proves C2, Case SC5: a run chooses the time of the next run. The next run stands for an
+// occurrence of the schedule that is due by then; an occurrence after it runs apart.
 func TestChosenRunTakesTheOccurrence(t *testing.T) {
 	for chosen, want := range map[time.Duration]uint64{ // runs after 2 hours, at whole hours and at the chosen time
 		59 * time.Minute: 4, // 0:00, 0:59, 1:00, 2:00
@@ -131,7 +131,7 @@ func TestTriggerTakesTheOccurrence(t *testing.T) {
 func TestResumeForgetsRecoveries(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{
-			Schedule: jobs.Every(time.Hour), Execution: jobs.Options{MaxRecoveries: 1},
+			Schedule: jobs.Every(time.Hour), MaxRecoveries: 1,
 			Run: func(context.Context, *continuous.Run[tally]) error { s.Sleep(time.Hour); return nil },
 		})
 		s.Host(j)
@@ -145,15 +145,15 @@ func TestResumeForgetsRecoveries(t *testing.T) {
 			return st
 		}
 		for range 2 {
-			// Two crashes make a suspect. It runs alone after 3 s, and then from twice to
-			// four times the life before.
+			// Two crashes make the run a suspect, which runs alone after 3 s. After the
+			// third crash it waits for two to four times the life of the process before.
 			for i, life := range []time.Duration{time.Second, time.Second, 10 * time.Second} {
 				st := diesAfter(life)
 				s.Always("it is recovered", st.Meta.Status == jobs.Executing && st.Meta.RecoveryAttempts == i+1, st.Meta)
 			}
 			st := diesAfter(35 * time.Second)
 			s.Always("then failed", st.Meta.Status == jobs.Failed, st.Meta)
-			s.Advance(time.Hour) // the search for what kills the process is over
+			s.Advance(time.Hour) // the search for the killer of the process is over
 			s.OK(j.Resume(s.Context(), s, "a"))
 			s.OK(j.Trigger(s.Context(), s, "a"))
 		}

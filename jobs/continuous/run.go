@@ -5,92 +5,98 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Run is one execution of one run, as Config.Run gets it. All but State, Attempt,
-// Recovering and LastError is the same in every execution of the run. It belongs
-// to the call of Config.Run.
+// Run is the run that Config.Run executes; it must not be used after Config.Run
+// has returned. All fields but State, Attempt, Recovering and LastError are the
+// same in each execution of the run, until it succeeds or is given up.
 //
-// A Run is an object.Caller: work that calls other objects passes it as from, and
-// Key as the idempotency key:
+// A Run is an object.Caller: pass it as from to call other objects, and pass
+// its Key as the idempotency key:
 //
 //	_, err := Charge.Call(ctx, run, "alice", 5, object.Idempotent(run.Key, 0))
 type Run[S any] struct {
 	ID string // of the job
-	// State is a private copy of the state after the last run that succeeded.
-	// What Config.Run makes of it is stored in the end batch if it returns nil.
+	// State is a private copy of the state that the last successful run left.
+	// If Config.Run returns nil, its changes are stored in the batch that ends
+	// the run.
 	State S
-	// Number counts the runs from 1. It is that of the last committed run + 1.
+	// Number counts the runs that succeed, from 1: it is one more than that of
+	// the last successful run. A run that was given up leaves its Number and
+	// Key to the next run, because it has not changed the state.
 	Number uint64
-	// Key names this run among all of the store, for use as an idempotency key
-	// outside. No other run has it, not even after the job was terminated and
-	// started again.
+	// Key identifies this run in the whole store and is never used again, not
+	// even after the job was terminated and started again. Pass it to other
+	// systems as an idempotency key.
 	Key string
-	// Scheduled is when the run was due; in a run after a stop it may be long
-	// ago.
+	// Scheduled is when the run was due. After a downtime that may be long ago.
 	Scheduled time.Time
 
 	Attempt    int    // counts the executions of this run from 1
-	Recovering bool   // the execution before was cut off by a crash or a stop
-	LastError  string // of the last execution that failed
+	Recovering bool   // a crash or a shutdown cut off the execution before
+	LastError  string // of the last failed execution
 
 	job    *Job[S]
 	st     *object.State
-	result jobs.Result
+	result engine.Result
 }
 
-// Job returns the definition that the run belongs to. Config.Run uses it to start or
-// trigger jobs of its own definition; one that names the package-level variable of its
-// own definition does not compile, because Go calls that an initialization cycle:
+// Job returns the run's own definition, so that Config.Run can start or trigger
+// other jobs of it:
 //
 //	err := run.Job().Trigger(ctx, run, "another")
 //
-// A run that is cut off by a crash makes such a call again when it is repeated. Job is
-// nil in a Run that a program has made by itself.
+// A Config.Run that names the package-level variable of its own definition does
+// not compile, because Go reports an initialization cycle. A run that is
+// repeated after a crash makes the call again. Job returns nil for a Run that
+// the program made itself.
 func (r *Run[S]) Job() *Job[S] { return r.job }
 
-// Invoke makes a call of the job's object to another.
+// Invoke makes a Run an object.Caller.
 func (r *Run[S]) Invoke(ctx context.Context, q *object.Request) error {
 	return r.st.Invoke(ctx, q)
 }
 
-// Sleep waits for d on the clock of the host, or until ctx ends, and returns the
-// cause of that. In a simulation d is virtual time, so that work which waits
-// can be tested with package harness.
-func (r *Run[S]) Sleep(ctx context.Context, d time.Duration) error { return r.st.Seams().Sleep(ctx, d) }
+// Sleep waits for d on the clock of the host, or until ctx ends, and returns
+// the cause of that. In a simulation (package harness) d is virtual time, so
+// that tests of waiting work are fast.
+func (r *Run[S]) Sleep(ctx context.Context, d time.Duration) error {
+	return r.st.Driver().Seams().Sleep(ctx, d)
+}
 
-// NextAt makes the next run due at the given time, once, in place of the
-// schedule, if Config.Run returns nil. A time in the past means at once.
+// NextAt makes the next run due at the given time instead of by the schedule,
+// once, if Config.Run returns nil. A time in the past means at once.
 func (r *Run[S]) NextAt(at time.Time) { r.result.NextAt = at.Round(0).UTC() }
 
-// Stop ends the job after this run and keeps its state, if Config.Run returns
-// nil. The reason is stored.
-func (r *Run[S]) Stop(reason string) { r.result.End, r.result.Reason = jobs.Stop, reason }
+// Stop ends the job after this run, if Config.Run returns nil. The state is
+// kept and the reason is stored.
+func (r *Run[S]) Stop(reason string) { r.result.Wish, r.result.Reason = engine.Stop, reason }
 
-// Terminate removes the job with this run, if Config.Run returns nil. The reason
-// is told by the last event.
-func (r *Run[S]) Terminate(reason string) { r.result.End, r.result.Reason = jobs.Terminate, reason }
+// Terminate deletes the job after this run, if Config.Run returns nil. The last
+// event has the reason.
+func (r *Run[S]) Terminate(reason string) { r.result.Wish, r.result.Reason = engine.Terminate, reason }
 
-// work is the run on the state as it is stored. It decodes and encodes beside the
-// turns: a state that cannot be encoded fails the run and not the job.
-func (in *instance[S]) work(stored []byte) jobs.Work {
-	codec, storage, version := in.st.Codec(), in.st.Storage(), in.cursor.StateVersion
-	return func(ctx context.Context, x jobs.Execution) (jobs.Result, error) {
+// work returns the work of a run, given the stored state. It decodes and
+// encodes outside of turns, so that a state that cannot be encoded fails the
+// run and not the job.
+func (in *instance[S]) work(stored []byte) engine.Work {
+	codec, storage, version := in.st.Driver().Codec(), in.st.Storage(), in.cursor.StateVersion
+	return func(ctx context.Context, x engine.Execution) (engine.Result, error) {
 		run := &Run[S]{
 			ID: in.st.Name(), Number: x.Run.Number, Key: x.Key, Scheduled: x.Run.Scheduled,
-			Attempt: x.Run.Attempt, Recovering: x.Run.Recovering, LastError: x.Run.LastError, job: in.job, st: in.st,
+			Attempt: x.Run.Attempt, Recovering: x.Run.Recovering, LastError: x.Run.LastError, job: in.definition, st: in.st,
 		}
 		if err := in.read(stored, version, &run.State); err != nil {
-			return jobs.Result{}, err
+			return engine.Result{}, err
 		}
 		if err := in.config.Run(ctx, run); err != nil {
-			return jobs.Result{}, err
+			return engine.Result{}, err
 		}
 		value, err := codec.Encode(run.State)
 		if err != nil {
-			return jobs.Result{}, fmt.Errorf("continuous: encode state: %w", err)
+			return engine.Result{}, fmt.Errorf("continuous: encode state: %w", err)
 		}
 		res := run.result
 		res.Size = len(value)

@@ -211,8 +211,8 @@ func TestRunsThatCannotBeStored(t *testing.T) {
 	})
 }
 
-// Proves J8, J10: the end of a run whose job has ended meanwhile changes nothing;
-// its context has ended.
+// Proves J8, J10: a job ends during a run, and the context of the run with it. The end of
+// the run then changes nothing.
 func TestEndAfterTheEnd(t *testing.T) {
 	for name, end := range map[string]func(s *harness.Sim, j *continuous.Job[tally]) error{
 		"stop":      func(s *harness.Sim, j *continuous.Job[tally]) error { return j.Stop(s.Context(), s, "a", "") },

@@ -82,6 +82,6 @@ func TestPauseTwice(t *testing.T) {
 		err := j.Pause(s.Context(), s, "a")
 		var move *jobs.MoveError
 		s.Always("the job is named", errors.As(err, &move) && move.ID == j.ID("a") &&
-			err.Error() == "jobs: illegal move of counter/a from stopped to paused", err)
+			err.Error() == "jobs: illegal move of counter/a from stopped to paused: Resume it first", err)
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 )
 
-// fleet is jobs whose runs take work; those with "killer" in their id kill the
-// process when they have run for delay.
+// fleet is a group of jobs. Each run takes work; a run with "killer" in its job's id
+// kills the process after delay.
 type fleet struct {
 	s     *harness.Sim
 	job   *continuous.Job[tally]
@@ -109,8 +109,8 @@ func TestKillerAmongJobs(t *testing.T) {
 	}
 }
 
-// Proves R4, C3. Case SU5: crashes with a cause outside fail no job, at whatever
-// rhythm they come, and one crash delays no job.
+// Proves R4, C3. Case SU5: crashes with a cause outside fail no job, at any rhythm, and
+// one crash delays no job.
 func TestCrashesFromOutsideFailNoJob(t *testing.T) {
 	for _, every := range []time.Duration{1200 * time.Millisecond, 4 * time.Second, 20 * time.Second, 70 * time.Second} {
 		t.Run(fmt.Sprint("every ", every), func(t *testing.T) {
@@ -133,8 +133,8 @@ func TestCrashesFromOutsideFailNoJob(t *testing.T) {
 	}
 }
 
-// Proves R4, O14. A run that is held back can be cancelled, and a shutdown neither
-// waits for it nor costs it anything.
+// Proves R4, O14. A run that is held back can be cancelled. A shutdown does not wait for
+// it, and costs it no attempt.
 func TestHeldRunEnds(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		f := newFleet(s, 10*time.Second, 0, 2)

@@ -10,7 +10,8 @@ import (
 )
 
 // Proves J5, R3: a job without a schedule rests without an alarm until it is triggered,
-// whatever crashes, and NeverOrphaned knows it from one that was forgotten.
+// also with a crash at any point. NeverOrphaned distinguishes it from a job that lost its
+// alarm.
 func TestTriggeredJobIsNoOrphan(t *testing.T) {
 	harness.Exhaust(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{})

@@ -32,7 +32,8 @@ func TestStart(t *testing.T) {
 	})
 }
 
-// Proves C1: a first run that is left to the schedule, and one that waits paused.
+// Proves C1: StartLater leaves the first run to the schedule, and StartPaused makes it
+// wait for Resume.
 func TestStartLaterAndPaused(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		later := ticking(s, continuous.Config[tally]{Schedule: jobs.Every(time.Hour), StartLater: true})
@@ -88,8 +89,8 @@ func TestTrigger(t *testing.T) {
 	})
 }
 
-// Proves J3: what a status does not allow is an error that names both ends, and
-// changes nothing.
+// Proves J3: a move that the status forbids is an error that names both ends, and changes
+// nothing.
 func TestIllegalMoves(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{Schedule: jobs.Every(time.Hour)})
@@ -156,7 +157,7 @@ func TestBadStateLeavesNothing(t *testing.T) {
 		s.Always("refused by the codec", errors.Is(err, jobs.ErrInvalid), err)
 		s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error {
 			for _, class := range []string{"picky", "bad"} {
-				if found, err := h.Objects(ctx, class, "", 10); err != nil || len(found) > 0 {
+				if found, err := h.Objects(ctx, class, object.ObjectsOptions{Limit: 10}); err != nil || len(found) > 0 {
 					return fmt.Errorf("stored %v, %w", found, err)
 				}
 			}
@@ -176,7 +177,7 @@ func TestMistakesInDefinition(t *testing.T) {
 		"schedule":  {Name: "j", Run: run, Schedule: jobs.Every(-1)},
 		"Retry":     {Name: "j", Run: run, Retry: jobs.Retry{MaxAttempts: -1}},
 		"Timeout":   {Name: "j", Run: run, Timeout: -1},
-		"Heartbeat": {Name: "j", Run: run, Execution: jobs.Options{Lease: 1, Heartbeat: 2}},
+		"Heartbeat": {Name: "j", Run: run, Lease: 1, Heartbeat: 2},
 	} {
 		h, err := object.Open(object.Options{Dir: t.TempDir()}, continuous.New(c))
 		if err == nil || !strings.Contains(err.Error(), want) {

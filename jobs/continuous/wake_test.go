@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Proves R5, Case 16, Case CR5: neither a restart nor a call moves the alarm of a
-// job that sleeps; it runs when it was to run.
+// Proves R5, Case 16, Case CR5: neither a restart nor a call moves the alarm of a job
+// that sleeps, and its run comes at the time set before.
 func TestWakeUpKeepsTheAlarm(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{Schedule: jobs.Every(time.Hour)})
@@ -43,8 +43,8 @@ func TestWakeUpKeepsTheAlarm(t *testing.T) {
 	})
 }
 
-// Proves R1, R2, Case 17, Case 23: the activation of a job with a lost run, and of
-// one that is overdue, takes no time and runs nothing; each then runs once.
+// Proves R1, R2, Case 17, Case 23: the activation of a job takes no time and runs
+// nothing, if a run is lost or if one is overdue. Each such job then runs once.
 func TestConstructorOnlyArms(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		j := ticking(s, continuous.Config[tally]{

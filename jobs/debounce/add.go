@@ -7,17 +7,19 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 )
 
-// add is a turn that stores one event: its row or the new state, which tells the
-// new count too, the mark of its id and the alarm are one batch (D1). It reads none
-// of the events that are there, and stores the buffer only for a new generation or a
-// new version.
+// add stores one event in a turn. One batch has the row of the event, or the
+// new state, with the event's place in its generation; the id of the event; and
+// the alarm (D1). add reads no earlier event. It rewrites the buffer row only
+// for a new generation or a new Version, because the newest event row tells the
+// count and the times as well.
 func (in *instance[E, S]) add(ctx context.Context, ev E) (ack Ack, err error) {
 	if ev, err = valid(ev); err != nil {
 		return Ack{}, err
 	}
-	err = in.life.Turn(ctx, func(ctx context.Context) error {
+	err = in.job.Turn(ctx, func(ctx context.Context) error {
 		b, err := in.collecting(ctx)
 		if err != nil {
 			return err
@@ -28,7 +30,7 @@ func (in *instance[E, S]) add(ctx context.Context, ev E) (ack Ack, err error) {
 		}
 		ack = Ack{Generation: b.open.number, Events: b.open.count}
 		if known && b.open.versions == in.buffer.open.versions {
-			in.buffer = b // the event's row tells the rest
+			in.buffer = b // the event row tells the count and the times
 			return nil
 		}
 		return in.store(ctx, b)
@@ -36,41 +38,47 @@ func (in *instance[E, S]) add(ctx context.Context, ev E) (ack Ack, err error) {
 	return ack, err
 }
 
-// collecting returns the buffer that an event of now goes to. A generation that
-// is due already gets no more events: a process that was down, or was late,
-// flushes what was due then, with the cause of then (D4).
+// collecting returns the buffer that an event of now belongs to. It makes the
+// job with its first event. A generation that is due gets no more events, even
+// if its flush has not begun: a process that was down flushes the events that
+// were due then, for the reason of then (D4).
 func (in *instance[E, S]) collecting(ctx context.Context) (buffer, error) {
 	b := in.buffer
-	if !in.life.Exists() {
-		if err := in.life.Create(ctx); err != nil {
+	if !in.job.Exists() {
+		if err := in.job.Create(ctx); err != nil {
 			return b, err
 		}
 		return buffer{open: generation{number: 1, versions: in.fresh}}, nil
 	}
 	at, why := in.limits.due(b.open)
-	if !b.isClosed() && in.flushes() && !at.IsZero() && !at.After(in.life.Now()) {
+	if !b.isClosed() && in.flushes() && !at.IsZero() && !at.After(in.job.Now()) {
 		b.close(at, why, in.fresh)
 		in.known = false
 	}
 	return b, in.fits(b.open)
 }
 
-// flushes reports whether flushes may begin.
+// flushes reports whether the job's status lets a flush begin.
 func (in *instance[E, S]) flushes() bool {
-	return in.life.Meta().Status == jobs.Running
+	return in.job.Meta().Status == jobs.Running
 }
 
-// fits tells whether the definition can go on with a generation, which may have
-// been begun by another version of it.
+// fits returns a jobs.ErrInvalid if g holds events and this definition has a
+// Reduce, or the other way round.
 func (in *instance[E, S]) fits(g generation) error {
 	if g.count > 0 && g.folded != (in.config.Reduce != nil) {
-		return jobs.Invalidf("debounce", "%s: generation %d was collected with another definition: folded by Reduce is %t",
-			in.st.ID(), g.number, g.folded)
+		before, now := "without", "has"
+		if g.folded {
+			before, now = "with", "has no"
+		}
+		return engine.Invalidf("debounce", "%s: the events of generation %d were collected %s Reduce and the definition %s Reduce: flush them with the old definition, or give the new one another Name",
+			in.st.ID(), g.number, before, now)
 	}
 	return nil
 }
 
-// keep stores one more event of the generation g.
+// keep stores one more event of generation g: as a row of its own, or folded
+// into the state.
 func (in *instance[E, S]) keep(ctx context.Context, g *generation, ev E) error {
 	if in.config.Reduce != nil {
 		return in.fold(ctx, g, ev)
@@ -80,22 +88,24 @@ func (in *instance[E, S]) keep(ctx context.Context, g *generation, ev E) error {
 	}
 	key := eventKey(g.number, g.count)
 	g.versions = g.versions.From(uint64(g.count), in.config.Version)
-	*g = in.limits.with(*g, in.life.Now())
+	*g = in.limits.with(*g, in.job.Now())
 	return in.put(ctx, key, *g, ev)
 }
 
-// put stores the row of an event or a state with its generation.
+// put stores an encoded event or state, preceded by the fields of its
+// generation.
 func (in *instance[E, S]) put(ctx context.Context, key string, g generation, v any) error {
-	encoded, err := in.st.Codec().Encode(v)
+	encoded, err := in.st.Driver().Codec().Encode(v)
 	if err != nil {
 		return fmt.Errorf("%s: encode key %q: %w", in.st.ID(), key, err)
 	}
-	var room [512]byte // most rows fit, and need no memory of their own
+	var room [512]byte // most rows fit, so that most calls allocate nothing
 	return in.st.Storage().PutBytes(ctx, key, appendRow(room[:0], g, encoded))
 }
 
-// fold gives the event to Reduce. The state in memory is forgotten until the new
-// one is stored, since a Reduce that fails may have changed it in place.
+// fold passes the event to Reduce and stores the new state. It marks the state
+// in memory as unknown first, because a Reduce that fails may have changed it
+// in place.
 func (in *instance[E, S]) fold(ctx context.Context, g *generation, ev E) error {
 	state, exists, err := in.current(ctx, *g)
 	if err != nil {
@@ -105,7 +115,7 @@ func (in *instance[E, S]) fold(ctx context.Context, g *generation, ev E) error {
 	if state, err = in.config.Reduce(state, exists, ev); err != nil {
 		return err
 	}
-	*g = in.limits.with(*g, in.life.Now())
+	*g = in.limits.with(*g, in.job.Now())
 	g.folded, g.versions = true, in.fresh
 	if err := in.put(ctx, stateKey(g.number), *g, state); err != nil {
 		return err
@@ -114,7 +124,8 @@ func (in *instance[E, S]) fold(ctx context.Context, g *generation, ev E) error {
 	return nil
 }
 
-// current returns the state of the open generation g.
+// current returns the state of the open generation g, from memory or from
+// storage.
 func (in *instance[E, S]) current(ctx context.Context, g generation) (state S, exists bool, err error) {
 	switch {
 	case g.count == 0:
@@ -129,7 +140,8 @@ func (in *instance[E, S]) current(ctx context.Context, g generation) (state S, e
 	return state, err == nil, err
 }
 
-// wanted returns b with the flush of its open generation asked for at now.
+// wanted returns b with its open generation due now, for FlushNow. It changes
+// nothing if there are no events, or if FlushNow came before.
 func (b buffer) wanted(now time.Time) buffer {
 	if b.open.count > 0 && b.open.manual.IsZero() {
 		b.open.manual = now
@@ -137,13 +149,14 @@ func (b buffer) wanted(now time.Time) buffer {
 	return b
 }
 
+// validator is implemented by events that can check themselves.
 type validator interface{ Validate() error }
 
-// valid asks an event, by value or by reference, whether it is in order (J4). It
-// returns the event as its Validate leaves it.
+// valid calls the Validate method of an event, on its value or its address, and
+// returns the event as Validate leaves it (J4).
 func valid[E any](ev E) (E, error) {
 	switch _, ok := any((*E)(nil)).(validator); {
-	case ok: // *E has the methods of E too, unless E is a reference itself
+	case ok: // *E has the methods of E too, unless E is a pointer or an interface
 		asked := new(E)
 		*asked = ev
 		err := any(asked).(validator).Validate()
@@ -156,6 +169,7 @@ func valid[E any](ev E) (E, error) {
 	return ev, nil
 }
 
+// invalid wraps an error of Validate.
 func invalid(err error) error {
 	if err == nil {
 		return nil

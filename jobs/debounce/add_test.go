@@ -29,8 +29,8 @@ func negative(n int) error {
 	return nil
 }
 
-// Proves J4 for events: Validate is asked however it is declared, and an event is
-// stored as it leaves it.
+// Proves J4 for events: Validate is called with a receiver of any kind, and an event is
+// stored as Validate leaves it.
 func TestEventsAreValidated(t *testing.T) {
 	if v, err := valid(plain{-1}); v.n != -1 || err != nil {
 		t.Errorf("an event without Validate: %v, %v", v, err)
@@ -39,7 +39,7 @@ func TestEventsAreValidated(t *testing.T) {
 		t.Errorf("an event that changes itself: %v, %v", v, err)
 	}
 	if v, err := valid(&byPointer{1}); v.n != 10 || err != nil {
-		t.Errorf("a reference that changes what it points to: %v, %v", v, err)
+		t.Errorf("a pointer with an event that changes itself: %v, %v", v, err)
 	}
 	if _, err := valid(byValue{1}); err != nil {
 		t.Errorf("a good event: %v", err)

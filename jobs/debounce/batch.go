@@ -3,36 +3,38 @@ package debounce
 import (
 	"context"
 
-	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/seam"
 )
 
-// Add is an event to be added by AddAll.
+// Add is an event for AddAll.
 type Add[E any] struct {
-	ID      string // of the object
+	ID      string // of the object, as in Job.Add
 	Event   E
-	Options []jobs.EventOption
+	Options []EventOption
 }
 
-// AddResult is what became of an Add.
+// AddResult is the result of one Add of an AddAll.
 type AddResult struct {
 	Ack Ack
-	Err error // nil: the event is stored, as Ack says
+	Err error // nil if the event is stored
 }
 
-// AddAll adds many events, as Add adds one, and returns the results in the order of
-// its argument. Events of one object are added in that order. Each event is a commit of
-// its own: one that is refused does not concern the others. At most 64 objects are
-// called at a time, and they share the syncs of the store, so that many take little
-// longer than one. When ctx ends, events that were not added yet get its cause.
+// AddAll adds many events and returns one result for each, in the order of all.
+// Events of the same object are added in that order. Each event is a commit of
+// its own, so an event that is refused does not stop the others. AddAll calls
+// up to 64 objects concurrently; they share the syncs of the store, so that
+// many events take little longer than one. When ctx ends, the events that were
+// not added yet get its cause as their error.
 func (j *Job[E, S]) AddAll(ctx context.Context, h *object.Host, all []Add[E]) []AddResult {
 	names, results := make([]string, len(all)), make([]AddResult, len(all))
 	for i, a := range all {
 		names[i] = a.ID
 	}
-	jobs.Each(h, names, 0, func(i int) {
+	engine.Each(h, names, 0, func(i int) {
 		r := &results[i]
-		if r.Err = context.Cause(ctx); r.Err == nil {
+		if r.Err = seam.Cause(ctx); r.Err == nil {
 			r.Ack, r.Err = j.Add(ctx, h, all[i].ID, all[i].Event, all[i].Options...)
 		}
 	})

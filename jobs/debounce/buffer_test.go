@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 )
 
 func drawTime(rt *rapid.T, name string) time.Time {
@@ -31,7 +32,7 @@ func drawGeneration(rt *rapid.T, number uint64) generation {
 	}
 }
 
-func drawVersions(rt *rapid.T, name string) (v jobs.Versions) {
+func drawVersions(rt *rapid.T, name string) (v engine.Versions) {
 	for i, version := range rapid.SliceOfN(rapid.StringN(0, 5, 9), 0, 4).Draw(rt, name) {
 		v = v.From(uint64(i), version)
 	}
@@ -81,9 +82,9 @@ func TestBufferWithoutNewFields(t *testing.T) {
 	}
 }
 
-// Proves J15: a buffer that was stored before versions were kept is one of events
-// without a version, and one without versions is stored as it was then. Versions are
-// at the end, those of the open generation first.
+// Proves J15: a buffer stored before versions were kept is read as one without versions,
+// and a buffer without versions is still stored in that form. Versions are at the end of
+// the row, those of the open generation first.
 func TestBufferOfBefore(t *testing.T) {
 	const before = "\x01" + "\x03\x04\x00\x02\x04\x00\x00\x00\x00" + "\x02\x02\x00\x02\x02\x00\x00\x06\x05quiet" + "\x0a\x00"
 	b := buffer{
@@ -91,7 +92,7 @@ func TestBufferOfBefore(t *testing.T) {
 		closed:  generation{number: 2, count: 1, first: time.Unix(0, 1).UTC(), last: time.Unix(0, 1).UTC(), due: time.Unix(0, 3).UTC(), reason: ReasonQuiet},
 		flushed: 5,
 	}
-	for want, versions := range map[string]jobs.Versions{before: "", before + "\x00" + "\x03\x00\x01x" + "\x06\x00\x01w\x01\x01x": "\x00\x01x"} {
+	for want, versions := range map[string]engine.Versions{before: "", before + "\x00" + "\x03\x00\x01x" + "\x06\x00\x01w\x01\x01x": "\x00\x01x"} {
 		b.open.versions, b.closed.versions = versions, ""
 		if versions != "" {
 			b.closed.versions = "\x00\x01w\x01\x01x"
@@ -119,7 +120,7 @@ func TestDamagedBuffer(t *testing.T) {
 	}
 }
 
-// A row of an event is read as it was stored, and one that is damaged is told from it.
+// A row of an event is read as it was stored, and a damaged row is an error.
 func TestRowRoundTrip(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		g := drawGeneration(rt, rapid.Uint64Min(1).Draw(rt, "number"))

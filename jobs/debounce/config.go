@@ -7,115 +7,155 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/recovery"
 )
 
-// Config defines a debounce job over events of type E. With Reduce, events are
-// folded into a state of type S as they come; without it S is not used, and
-// struct{} will do. E and S are stored with the host's codec.
+// Config defines a debounce job over events of type E. With Reduce, each event
+// is folded into a state of type S when it is added. Without Reduce all events
+// are kept and S is not used; struct{} will do. The host's codec
+// (object.Options.Codec) encodes E and S. Name, Flush and one of Quiet and
+// Window are required.
 type Config[E, S any] struct {
-	// Name is the class of the job's objects. Required.
+	// Name is the class name of the job's objects. Stored events belong to it,
+	// so it must not change while events are stored. Required.
 	Name string
-	// Version names the forms of E and S, in at most 128 bytes. It is stored in the
-	// metadata of each job, and with the events or the state of each generation (J15).
+	// Version names the forms of E and S, in at most 128 bytes. Change it
+	// together with them when stored events or states need MigrateEvent or
+	// MigrateState. It is stored with each job's metadata and with each
+	// generation (J15).
 	Version string
-	// MigrateEvent makes an event of the bytes of one that was stored under another
-	// Version, older or, after a rollback, newer; from is that Version, empty for an
-	// event that had none. It is called beside the turns for a flush, and in a turn of
-	// the object for Pending, each time: stored events stay as they are. So it must be
-	// quick and depend on its arguments alone; raw is a copy. An error or a panic fails
-	// the flush. Nil: the host's codec decodes events of all versions. It needs a
-	// Version, and is for events that are kept: without Reduce.
+	// MigrateEvent decodes an event that was stored under another Version: an
+	// older one or, after a rollback, a newer one. from is that Version; it is
+	// empty for an event stored without one. raw is a copy.
+	//
+	// It is called each time an event is read, because stored events are never
+	// rewritten: outside of turns for a flush, within a turn of the object for
+	// Pending. So it must be quick and depend on its arguments alone. An error
+	// or a panic fails the flush.
+	//
+	// It requires a Version and is only for jobs without Reduce. Nil: the codec
+	// decodes all events.
 	MigrateEvent func(from string, raw []byte) (E, error)
-	// MigrateState does the same for a state that Reduce made. Where an Add needs the
-	// state, it is called in the turn of that: an error or a panic refuses the event
-	// and changes nothing, and the Add stores the state in its new form. It needs a
-	// Version and Reduce.
+	// MigrateState does the same for a state that Reduce made. An Add that
+	// needs the state calls it within its turn. If it fails there, by an error
+	// or a panic, the Add is refused and nothing changes; otherwise the Add
+	// stores the state in its new form. It requires a Version and Reduce.
 	MigrateState func(from string, raw []byte) (S, error)
 
-	// Mode is what the wait is counted from: Trailing or Window. Zero is
-	// Trailing.
+	// Mode says from which event the waiting time counts: from the last one
+	// (Trailing) or the first one (Window). Default: Trailing.
 	Mode Mode
-	// Quiet is the time without an event after which a flush is due. Required
-	// in mode Trailing, and only there.
+	// Quiet is the time without a new event after which a flush is due.
+	// Required in mode Trailing; not allowed in mode Window.
 	Quiet time.Duration
 	// Window is the time from the first event to the flush. Required in mode
-	// Window, and only there.
+	// Window; not allowed in mode Trailing.
 	Window time.Duration
-	// MaxWait bounds the time from the first event to the flush, however many
-	// follow. Zero means no bound. Only in mode Trailing.
+	// MaxWait bounds the time from the first event to the flush in mode
+	// Trailing. Without it, events that keep coming within Quiet postpone the
+	// flush for ever. Zero means no bound.
 	MaxWait time.Duration
-	// MaxEvents is the number of events that makes a flush due at once. A flush
-	// has more of them only if they came while an earlier one was under way, while
-	// it waited for Concurrency or StartRate, or while the job was paused. Zero means no such number.
+	// MaxEvents is the number of events at which a flush is due at once. A
+	// flush has more events if they came while an earlier flush was running,
+	// while this flush waited for Concurrency or StartRate, or while the job
+	// was paused. Zero means no such number.
 	MaxEvents int
-	// MaxPending bounds the events that wait for the next flush, without
-	// Reduce: beyond it Add refuses with ErrFull. Zero means 100,000.
+	// MaxPending is how many events may wait for the next flush of an object
+	// without Reduce. Add returns ErrFull beyond it. Default: 100,000.
 	MaxPending int
 
-	// Reduce folds an event into the state of its generation; of the first
-	// event, exists is false and state is the zero S. An error refuses the
-	// event, and nothing is stored. It runs in a turn: it must be quick and
-	// depend on nothing but its arguments. Without Reduce all events are kept,
-	// in order. A definition that gains or loses its Reduce needs another Name
-	// or empty buffers.
+	// Reduce folds an event into the state of its generation. For the first
+	// event, exists is false and state is the zero S. If Reduce returns an
+	// error or panics, Add returns that and stores nothing. Reduce runs in a
+	// turn of the object: it must be quick and depend on its arguments alone.
+	//
+	// Nil: all events are kept, in the order of their Adds. A definition that
+	// gains or loses Reduce needs another Name, unless no events are stored.
 	Reduce func(state S, exists bool, event E) (S, error)
-	// Flush is what becomes of a generation; see Flush. It runs beside the
-	// object's turns, one at a time for each object. Its ctx ends at Timeout,
-	// when the job is terminated and when the host shuts down. Required.
+	// Flush processes a generation of events. It runs outside of turns, one
+	// call at a time for each object. It may be called again for the same
+	// generation: after an error if Retry says so, and after a crash. A panic
+	// counts as an error. ctx ends at Timeout, when the job is terminated, and
+	// when the host shuts down. Required.
 	Flush func(ctx context.Context, f *Flush[E, S]) error
 
-	// Dedup is how long the id of an event is remembered. It must be longer
-	// than callers go on repeating an Add. An object that is running, has nothing to
-	// flush and owes no call of OnExhausted ends by itself, as by Terminate for
-	// jobs.IdleReason, once nothing has changed it for this time and it has forgotten
-	// all ids (D6). The next Add makes it anew. One that is paused or failed stays.
-	// Zero means 24 hours; it must not be negative.
+	// Dedup is how long the id of an event (EventID) is remembered. It
+	// must be longer than callers repeat an Add. Default: 24 hours. It must not
+	// be negative.
+	//
+	// An object that has nothing to flush ends by itself after this time
+	// without a change, as if by Terminate with jobs.IdleReason; by then it has
+	// forgotten all ids (D6). The next Add makes it again. A paused or failed
+	// object, or one that owes a call of OnExhausted, stays.
 	Dedup time.Duration
 
-	// Retry says how failed flushes are tried again. The zero Retry tries once.
+	// Retry says how often and how soon a failed flush is tried again. The zero
+	// Retry does not retry.
 	Retry jobs.Retry
-	// Timeout ends the ctx of one attempt to flush. Zero means no limit.
+	// Timeout bounds one attempt to flush: its ctx ends then. Zero means no
+	// limit.
 	Timeout time.Duration
-	// Exhausted says what follows when a flush is given up: Fail or Drop. Zero
-	// is Fail. Events that cannot be read are never dropped for that: the job fails.
+	// Exhausted says what happens to the events when Retry is used up. Default:
+	// Fail. Events that cannot be decoded are never dropped: the job fails.
 	Exhausted Exhausted
-	// OnExhausted is called for each flush that was given up, beside the turns: at
-	// least once, unless ten calls in a row end with an error. A repeat, after an
-	// error or a crash, has the same Key. Calls for one object come in order, one
-	// at a time; flushes go on meanwhile, until 16 calls are owed. With Exhausted Drop
-	// the events are gone by then; see there.
+	// OnExhausted is called for each flush that was given up, outside of turns.
+	// It is called at least once, and again after an error or a crash, with the
+	// same Exhaustion.Key, until ten calls in a row have failed. Calls for one
+	// object come one at a time and in order. Flushes continue meanwhile, until
+	// 16 calls are owed. With Drop the events are already gone; see there.
 	OnExhausted func(ctx context.Context, x *jobs.Exhaustion) error
-	// Concurrency is how many flushes of all jobs of this definition may execute at
-	// a time in a host. The others wait in the order in which they came due, behind
-	// those that a crash has cut off. Zero means no limit.
+	// Concurrency is how many flushes of this definition may run at a time on a
+	// host. The other flushes wait in the order in which they came due, behind
+	// those that a crash cut off. Zero means no limit.
 	Concurrency int
-	// StartRate bounds how often they start, retries among them, so that those that a
-	// downtime has left come spread over time. Zero means no limit.
+	// StartRate bounds how often flushes start, retries included, so that the
+	// flushes that came due during a downtime are spread over time. Zero means
+	// no limit.
 	StartRate object.StartRate
-	// Execution holds the finer settings of the attempts: leases and recovery.
-	// Its Retry, Timeout and LazyAlarm are set by this package. Zero is fit for
-	// production.
-	Execution jobs.Options
-	// Class holds the settings of the objects. Its Works are taken from above. Zero is
-	// fit for production.
+	// Lease is how long an attempt may go without a sign of life before it
+	// counts as lost. The runtime renews the lease of work that is alive,
+	// however long that takes. Default: 30 s.
+	Lease time.Duration
+	// Heartbeat is how often the runtime renews a lease; it must be less than
+	// Lease. Default: a third of Lease.
+	Heartbeat time.Duration
+	// StaleThreshold is how old an attempt must be before it is recovered in
+	// the process that lost its work (R2). Default: 30 s.
+	StaleThreshold time.Duration
+	// RecoveryDelay is the time from the opening of the store to the recovery
+	// of attempts that an earlier process lost (R2). Default: 100 ms.
+	RecoveryDelay time.Duration
+	// MaxRecoveries is how many crashes in a row may be charged to one flush
+	// before its job fails, and how often a living process may lose it (R4).
+	// Default: 3. With a negative number the job fails at the first crash that
+	// cuts the flush off.
+	MaxRecoveries int
+	// FewEvents leaves out the events of starts, successes and snoozes, so that
+	// a job that runs often stores fewer rows. Failures and calls of the job's
+	// methods always emit theirs.
+	FewEvents bool
+	// Class has settings of the objects. Its WorkLimit is ignored: Concurrency and
+	// StartRate replace it.
 	Class object.ClassOptions
 }
 
-// Exhausted says what follows when the Retry of a flush is used up. A flush whose
-// recoveries after crashes are used up always fails the job.
+// Exhausted says what happens to the events of a flush when its Retry is used
+// up. A flush that repeatedly kills its process fails the job under either
+// value.
 type Exhausted uint8
 
 const (
-	// Fail makes the job failed. Its events stay, more are collected, and
-	// Resume flushes them with a fresh budget.
+	// Fail sets the job's status to failed. Its events stay and Add collects
+	// more. Resume flushes them, with fresh attempts.
 	Fail Exhausted = iota
-	// Drop discards the events of that flush, with an event that says how many
-	// (see EventDropped), and goes on with the next. They are gone in the batch that
-	// gives the flush up, so OnExhausted is not told which they were. A Flush that
-	// would keep them puts them elsewhere in its last attempt, under its Key, and
-	// returns nil. An attempt may be the last one if its Flush.Attempt is at least
-	// Retry.MaxAttempts.
+	// Drop discards the events of that flush, emits EventDropped with their
+	// number, and continues with the next generation. They are deleted in the
+	// batch that gives the flush up, so OnExhausted cannot read them. To keep
+	// them, let Flush store them elsewhere in its last attempt, under its Key,
+	// and return nil. An attempt may be the last one if its Flush.Attempt is at
+	// least Retry.MaxAttempts.
 	Drop
 )
 
@@ -124,6 +164,7 @@ const (
 	defaultMaxPending = 100_000
 )
 
+// withDefaults returns c with each zero field replaced by its default.
 func (c Config[E, S]) withDefaults() Config[E, S] {
 	if c.Dedup == 0 {
 		c.Dedup = defaultDedup
@@ -131,38 +172,48 @@ func (c Config[E, S]) withDefaults() Config[E, S] {
 	if c.MaxPending == 0 {
 		c.MaxPending = defaultMaxPending
 	}
-	c.Execution.Retry, c.Execution.Timeout = c.Retry, c.Timeout
-	c.Execution.LazyAlarm = true // an Add in mode Trailing leaves the alarm where it is
 	return c
 }
 
-// Validate reports the first mistake in c, as an ErrInvalid of package jobs.
+// Validate returns the first mistake in c, as a jobs.ErrInvalid. object.Open
+// does the same.
 func (c Config[E, S]) Validate() error {
-	if what := c.mistake(); what != "" {
-		return jobs.Invalidf(c.of(), "%s", what)
+	if m := c.mistake(); m != "" {
+		return engine.Invalidf(c.of(), "%s", m)
 	}
 	events, states := c.events(), c.states()
-	for _, err := range []error{c.works().Validate(), events.Validate(), states.Validate(), c.withDefaults().Execution.Validate()} {
+	for _, err := range []error{c.workLimit().Validate(), events.Validate(), states.Validate(), c.execution().Validate()} {
 		if err != nil {
-			return jobs.Invalidf(c.of(), "%w", err)
+			return engine.Invalidf(c.of(), "%w", err)
 		}
 	}
 	return nil
 }
 
-// events reads events as they are stored.
-func (c *Config[E, S]) events() jobs.Reader[E] {
-	return jobs.Reader[E]{Version: c.Version, Migrate: c.MigrateEvent, Field: "MigrateEvent"}
+// execution returns the settings of the engine.
+func (c *Config[E, S]) execution() engine.Options {
+	return engine.Options{
+		Retry: c.Retry, Timeout: c.Timeout, Lease: c.Lease, Heartbeat: c.Heartbeat, Quiet: c.FewEvents,
+		LazyAlarm: true, // an Add in mode Trailing moves the due time back and leaves the alarm
+		Limits:    recovery.Limits{StaleThreshold: c.StaleThreshold, RecoveryDelay: c.RecoveryDelay, MaxRecoveries: c.MaxRecoveries},
+	}
 }
 
-// states reads states of generations as they are stored.
-func (c *Config[E, S]) states() jobs.Reader[S] {
-	return jobs.Reader[S]{Version: c.Version, Migrate: c.MigrateState, Field: "MigrateState"}
+// events decodes stored events.
+func (c *Config[E, S]) events() engine.Reader[E] {
+	return engine.Reader[E]{Version: c.Version, Migrate: c.MigrateEvent, Field: "MigrateEvent"}
 }
 
-// of is how errors name the definition.
+// states decodes stored states.
+func (c *Config[E, S]) states() engine.Reader[S] {
+	return engine.Reader[S]{Version: c.Version, Migrate: c.MigrateState, Field: "MigrateState"}
+}
+
+// of names the definition in errors.
 func (c Config[E, S]) of() string { return strings.TrimSpace("debounce " + c.Name) }
 
+// mistake describes the first mistake in the fields; it is empty if there is
+// none.
 func (c Config[E, S]) mistake() string {
 	switch {
 	case c.Name == "":
@@ -201,6 +252,7 @@ func (c Config[E, S]) mistake() string {
 	return ""
 }
 
+// limits returns the settings that decide when a generation is due.
 func (c Config[E, S]) limits() limits {
 	if c.Mode == Window {
 		return limits{maxWait: c.Window, maxEvents: c.MaxEvents}
@@ -208,16 +260,16 @@ func (c Config[E, S]) limits() limits {
 	return limits{quiet: c.Quiet, maxWait: c.MaxWait, maxEvents: c.MaxEvents}
 }
 
-// works returns the limit of the flushes.
-func (c Config[E, S]) works() object.WorkLimit {
+// workLimit returns the limit on concurrent flushes.
+func (c Config[E, S]) workLimit() object.WorkLimit {
 	return object.WorkLimit{AtOnce: c.Concurrency, StartRate: c.StartRate}
 }
 
-// class returns the settings of the class.
+// class returns the settings of the objects' class.
 func (c Config[E, S]) class() object.ClassOptions {
-	o := jobs.ClassOptions(c.Class)
-	if w := c.works(); w.Validate() == nil { // else Validate has told
-		o.Works = w
+	o := engine.ClassOptions(c.Class)
+	if l := c.workLimit(); l.Validate() == nil { // otherwise Validate reports it
+		o.WorkLimit = l
 	}
 	return o
 }

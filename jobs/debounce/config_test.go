@@ -41,7 +41,7 @@ func TestValidate(t *testing.T) {
 		"unknown exhausted":                   {Name: "x", Quiet: time.Second, Exhausted: 7, Flush: nop},
 		"negative timeout":                    {Name: "x", Quiet: time.Second, Timeout: -1, Flush: nop},
 		"negative retry":                      {Name: "x", Quiet: time.Second, Retry: jobs.Retry{MaxAttempts: -1}, Flush: nop},
-		"heartbeat over lease":                {Name: "x", Quiet: time.Second, Flush: nop, Execution: jobs.Options{Lease: 1, Heartbeat: 2}},
+		"heartbeat over lease":                {Name: "x", Quiet: time.Second, Flush: nop, Lease: 1, Heartbeat: 2},
 	}
 	for name, c := range bad {
 		if err := c.Validate(); !errors.Is(err, jobs.ErrInvalid) {

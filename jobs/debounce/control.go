@@ -6,16 +6,17 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs"
 )
 
-// flushNow is a turn that makes everything stored due.
+// flushNow makes all stored events due now. It returns the last generation that
+// they belong to, or 0 if there are none.
 func (in *instance[E, S]) flushNow(ctx context.Context, _ none) (last uint64, err error) {
 	if err := in.existing(); err != nil {
 		return 0, err
 	}
-	if s := in.life.Meta().Status; s != jobs.Running && s != jobs.Executing {
+	if s := in.job.Meta().Status; s != jobs.Running && s != jobs.Executing {
 		return 0, &jobs.MoveError{ID: in.st.ID(), From: s, To: jobs.Executing}
 	}
-	err = in.life.Turn(ctx, func(ctx context.Context) error {
-		b := in.buffer.wanted(in.life.Now())
+	err = in.job.Turn(ctx, func(ctx context.Context) error {
+		b := in.buffer.wanted(in.job.Now())
 		switch {
 		case b.open.count > 0:
 			last = b.open.number
@@ -34,30 +35,32 @@ func (in *instance[E, S]) flushNow(ctx context.Context, _ none) (last uint64, er
 	return last, err
 }
 
-// hurry tries a flush that waits for its next attempt at once. It does not touch
-// one that is being attempted.
+// hurry makes the next attempt of a closed generation due now. An attempt that
+// is running is left alone.
 func (in *instance[E, S]) hurry(ctx context.Context) error {
-	if !in.buffer.isClosed() || in.life.Open() > 0 {
+	if !in.buffer.isClosed() || in.job.Count() > 0 {
 		return nil
 	}
-	return in.life.RunNow(ctx, string(in.buffer.closed.reason))
+	return in.job.RunNow(ctx, string(in.buffer.closed.reason))
 }
 
+// status answers Job.Status from memory.
 func (in *instance[E, S]) status(_ context.Context, _ none) (Status, error) {
 	if err := in.existing(); err != nil {
 		return Status{}, err
 	}
 	b := &in.buffer
 	s := Status{
-		Meta: in.life.Meta(), Generation: b.open.number, Events: b.open.count,
+		Meta: in.job.Meta(), Generation: b.open.number, Events: b.open.count,
 		Flushing: b.closed.count, Flushed: b.done(), EventsFlushed: b.flushed, EventsDropped: b.dropped,
-		Waiting: in.life.Waiting(),
+		Waiting: in.job.Waiting(),
 	}
 	s.Due, s.Reason = in.limits.due(b.open)
-	s.PurgeAt = in.life.IdleEnd()
+	s.PurgeAt = in.job.IdleEnd()
 	return s, nil
 }
 
+// pending reads the events, or the state, of the open generation.
 func (in *instance[E, S]) pending(ctx context.Context, _ none) (p Pending[E, S], err error) {
 	if err := in.existing(); err != nil {
 		return p, err
@@ -76,23 +79,23 @@ func (in *instance[E, S]) pending(ctx context.Context, _ none) (p Pending[E, S],
 }
 
 func (in *instance[E, S]) pause(ctx context.Context, _ none) (none, error) {
-	return none{}, in.life.Pause(ctx)
+	return none{}, in.job.Pause(ctx)
 }
 
 func (in *instance[E, S]) resume(ctx context.Context, _ none) (none, error) {
-	return none{}, in.life.Resume(ctx)
+	return none{}, in.job.Resume(ctx)
 }
 
 func (in *instance[E, S]) terminate(ctx context.Context, reason string) (none, error) {
-	return none{}, in.life.Terminate(ctx, reason)
+	return none{}, in.job.Terminate(ctx, reason)
 }
 
-// clear is a turn that empties the open generation, whose number it keeps.
+// clear deletes the events of the open generation, which keeps its number.
 func (in *instance[E, S]) clear(ctx context.Context, _ none) (n int, err error) {
 	if err := in.existing(); err != nil {
 		return 0, err
 	}
-	err = in.life.Turn(ctx, func(ctx context.Context) error {
+	err = in.job.Turn(ctx, func(ctx context.Context) error {
 		b := in.buffer
 		g := b.open
 		if n = g.count; n == 0 {
@@ -104,7 +107,7 @@ func (in *instance[E, S]) clear(ctx context.Context, _ none) (n int, err error) 
 		in.known = false
 		b.open = generation{number: g.number, versions: in.fresh}
 		b.dropped += int64(n)
-		b.idle = in.life.Now()
+		b.idle = in.job.Now()
 		if err := in.store(ctx, b); err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func TestCrashFlushNowDuringBackoff(t *testing.T) {
 	}, harness.Settle(time.Minute))
 }
 
-// What is asked for while a flush is under way happens when it has ended.
+// FlushNow during a flush takes effect when the flush has ended.
 func TestCrashFlushNowDuringFlush(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), Reduce: collect})
@@ -46,7 +46,7 @@ func TestCrashFlushNowDuringFlush(t *testing.T) {
 			if f.Generation > 1 {
 				return nil
 			}
-			if _, err := l.job.Add(ctx, f, name, event{ID: "late"}, jobs.EventID("late")); err != nil {
+			if _, err := l.job.Add(ctx, f, name, event{ID: "late"}, debounce.EventID("late")); err != nil {
 				return err
 			}
 			last, err := l.job.FlushNow(ctx, f, name)
@@ -67,7 +67,7 @@ func TestCrashFlushNowDuringFlush(t *testing.T) {
 	})
 }
 
-// Proves D5: Clear discards what is collected, and says how many.
+// Proves D5: Clear discards the collected events, and says how many.
 func TestCrashClear(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5)})
@@ -95,8 +95,8 @@ func TestCrashClear(t *testing.T) {
 	})
 }
 
-// Clear leaves a flush alone that waits for its next attempt: it may have had
-// effects. Proves D5.
+// Clear leaves the events of a flush alone that waits for its next attempt, because the
+// flush may have had effects. Proves D5.
 func TestCrashClearDuringBackoff(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(2), Retry: jobs.Retry{MaxAttempts: 2, Backoff: jobs.Constant(seconds(60))}})
@@ -129,8 +129,8 @@ func (l *ledger) move(call func(context.Context, object.Caller, string) error) {
 	}
 }
 
-// Pause keeps everything, events are collected, and nothing is flushed until
-// Resume; then the flush is due since its time. Proves J10 for debounce.
+// Pause keeps everything: events are collected, and nothing is flushed until Resume. The
+// flush then has the due time that it had before. Proves J10 for debounce.
 func TestCrashPause(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(30)})
@@ -214,9 +214,8 @@ func TestCrashTerminate(t *testing.T) {
 	}, harness.Settle(seconds(30)))
 }
 
-// Terminate while a flush is under way, here by the flush itself: the work is
-// cancelled, and what it wanted to store comes to nothing. Proves J8 and J10 for
-// debounce.
+// A flush calls Terminate for its own job. The work is cancelled, and stores nothing.
+// Proves J8 and J10 for debounce.
 func TestCrashTerminateDuringFlush(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5)})
@@ -239,8 +238,8 @@ func TestCrashTerminateDuringFlush(t *testing.T) {
 	})
 }
 
-// A flush that is given up fails the job, which keeps its events and goes on
-// collecting; Resume flushes them with a fresh budget. Proves J9 for debounce.
+// A flush that is given up fails the job. The job keeps its events and goes on
+// collecting, and Resume flushes them with a fresh budget. Proves J9 for debounce.
 func TestCrashExhaustedFail(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5)})
@@ -264,8 +263,8 @@ func TestCrashExhaustedFail(t *testing.T) {
 	})
 }
 
-// Under Drop the events of a flush that is given up are discarded, and told of,
-// and later ones are flushed. Case 2. Proves J9 for debounce.
+// Under Drop the events of a flush that is given up are discarded, an event tells of
+// that, and later events are flushed. Case 2. Proves J9 for debounce.
 func TestCrashExhaustedDrop(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), Exhausted: debounce.Drop})
@@ -291,7 +290,7 @@ func TestCrashExhaustedDrop(t *testing.T) {
 func TestCrashedTooOften(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{
-			Quiet: seconds(5), Exhausted: debounce.Drop, Execution: jobs.Options{MaxRecoveries: -1},
+			Quiet: seconds(5), Exhausted: debounce.Drop, MaxRecoveries: -1,
 		})
 		l.add("a")
 		s.Advance(seconds(10))

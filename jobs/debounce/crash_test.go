@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/crashes"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 	"github.com/holdfast-dev/holdfast/object"
@@ -98,9 +98,9 @@ func (l *ledger) flushedAs(want debounce.Reason) error {
 	return nil
 }
 
-// Proves D2: an add that was cut off and is repeated applies once; an add whose
-// reply was lost gets the first answer, and the count is unchanged. Cases DB1 and
-// DB2.
+// Proves D2: an add that was cut off and is repeated applies once. An add with a lost
+// reply gets the first answer when it is repeated, and the count is unchanged. Cases DB1
+// and DB2.
 func TestCrashRepeatedAdd(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(30), Dedup: time.Hour})
@@ -184,8 +184,8 @@ func TestCrashRetriedFlush(t *testing.T) {
 	})
 }
 
-// Proves D3: an event that comes while the flush does its work belongs to the
-// next generation, whatever crashes. The flush itself sends it. Case 11. Case DB4.
+// Proves D3: with a crash at any point, an event that comes while the flush does its work
+// belongs to the next generation. The flush itself sends it. Case 11. Case DB4.
 func TestCrashEventDuringFlush(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), Reduce: collect})
@@ -193,7 +193,7 @@ func TestCrashEventDuringFlush(t *testing.T) {
 			if f.Generation > 1 {
 				return nil
 			}
-			ack, err := l.job.Add(ctx, f, name, event{ID: "late"}, jobs.EventID("late"))
+			ack, err := l.job.Add(ctx, f, name, event{ID: "late"}, debounce.EventID("late"))
 			if err == nil && ack.Generation != 2 {
 				s.Errorf("D3: an event during flush 1 went to generation %d", ack.Generation)
 			}
@@ -205,9 +205,9 @@ func TestCrashEventDuringFlush(t *testing.T) {
 	})
 }
 
-// A process that was down for an hour flushes what was due then, promptly, with
-// the cause and the time of then; an event that comes first after the start does
-// not join. Proves D4. Case DB3.
+// A process that was down for an hour flushes at once the events that came due meanwhile,
+// with the cause and the time at which they were due. An event that arrives right after
+// the start does not join them. Proves D4. Case DB3.
 func TestCrashDueWhileDown(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), MaxWait: seconds(60)})
@@ -266,8 +266,8 @@ var (
 	})
 )
 
-// Proves D3 for flushes that update other objects: with Key as the idempotency
-// key each generation is folded once, whatever crashes.
+// Proves D3 for flushes that update other objects: with Key as the idempotency key, each
+// generation is folded once, also with a crash at any point.
 func TestCrashFlushIntoAnotherObject(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5)}, totalsClass)
@@ -301,7 +301,7 @@ func TestCrashRefusedFirstEvent(t *testing.T) {
 		}})
 		for _, bad := range []event{{ID: "x", N: -1}, {ID: "odd"}} {
 			err := s.Retry(func() error {
-				_, err := l.job.Add(s.Context(), s, name, bad, jobs.EventID(bad.ID))
+				_, err := l.job.Add(s.Context(), s, name, bad, debounce.EventID(bad.ID))
 				return err
 			})
 			if !errors.Is(err, jobs.ErrInvalid) && !errors.Is(err, errOdd) {
@@ -327,8 +327,8 @@ func TestCrashRefusedFirstEvent(t *testing.T) {
 
 var errOdd = errors.New("odd")
 
-// An add in mode Trailing leaves the alarm where it is; the wake-up that is too
-// early arms the rest, and the flush comes at its time.
+// An add in mode Trailing leaves the alarm where it is. The alarm then rings too early
+// and is set for the rest of the time, and the flush comes at its time.
 func TestAlarmIsLazy(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5)})

@@ -2,39 +2,38 @@ package debounce
 
 import "time"
 
-// Mode is what the waiting time is counted from.
+// Mode says from which event the waiting time of a flush counts.
 type Mode uint8
 
 const (
 	// Trailing waits until no event has come for Config.Quiet.
 	Trailing Mode = iota
-	// Window waits Config.Window from the first event on.
+	// Window waits for Config.Window after the first event.
 	Window
 )
 
-// Reason is why a generation was closed.
+// Reason says why a generation was flushed when it was.
 type Reason string
 
-// The reasons of a flush. The one that was true first is stored when the
-// generation closes, and every attempt to flush it tells the same (D4).
+// The reasons of a flush. The earliest one is stored when the generation
+// closes, so each attempt to flush it has the same reason (D4).
 const (
 	ReasonQuiet     Reason = "quiet"     // no event for Config.Quiet
-	ReasonMaxWait   Reason = "maxWait"   // Config.Window or Config.MaxWait since the first event
-	ReasonMaxEvents Reason = "maxEvents" // Config.MaxEvents were there
-	ReasonManual    Reason = "manual"    // FlushNow
+	ReasonMaxWait   Reason = "maxWait"   // Config.MaxWait or Config.Window after the first event
+	ReasonMaxEvents Reason = "maxEvents" // the generation had Config.MaxEvents
+	ReasonManual    Reason = "manual"    // FlushNow was called
 )
 
-// limits are the settings that say when a generation is due. A zero field is no
-// limit.
+// limits decide when a generation is due. A zero field sets no limit.
 type limits struct {
 	quiet     time.Duration // after the last event
 	maxWait   time.Duration // after the first event
 	maxEvents int
 }
 
-// due returns when a generation is to be closed, and why: the earliest of its
-// causes. It is a function of what is stored and never of the present, so a long
-// stop changes neither. The zero time says that nothing is to be flushed.
+// due returns when a generation is due and why: the earliest of its causes. The
+// zero time means that it has no events. The result depends only on stored
+// values and not on the present, so a stop of the process changes neither.
 func (l limits) due(g generation) (at time.Time, why Reason) {
 	if g.count == 0 {
 		return time.Time{}, ""
@@ -59,8 +58,8 @@ func (l limits) due(g generation) (at time.Time, why Reason) {
 	return at, why
 }
 
-// fullAt is when the generation had its greatest number of events; zero if it
-// has not yet. A limit that was lowered since makes it full with its last event.
+// fullAt is when the generation reached maxEvents; zero if it has fewer. If a
+// new definition lowered the limit, it is the time of the last event.
 func (l limits) fullAt(g generation) time.Time {
 	switch {
 	case l.maxEvents == 0 || g.count < l.maxEvents:

@@ -68,8 +68,8 @@ func TestNothingIsNeverDue(t *testing.T) {
 	}
 }
 
-// Proves D1. The model steps through time one second at a time and asks of each
-// moment which causes hold; due must name the first moment at which one does.
+// Proves D1. The model steps through time one second at a time, and checks at each moment
+// which causes hold. due must give the first moment at which one holds.
 func TestDueModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l := limits{
@@ -94,8 +94,8 @@ func TestDueModel(t *testing.T) {
 	})
 }
 
-// stepped is the model of due, where all events came although none was flushed:
-// quiet only counts after the last.
+// stepped is the model of due for a generation with all events. Nothing was flushed
+// between the events, so quiet counts only after the last one.
 func stepped(l limits, times []int) (int, Reason) {
 	first, last := times[0], times[len(times)-1]
 	for now := first; ; now++ {

@@ -35,7 +35,7 @@ func TestErrorsNameOnePackage(t *testing.T) {
 	keeping := debounce.New(config{Name: "hooks", Quiet: time.Hour, Flush: nop})
 	h = open(t, dir, keeping)
 	defer shut(t, h)
-	const want = "debounce: invalid: hooks/contact-9: generation 1 was collected with another definition: folded by Reduce is true"
+	const want = "debounce: invalid: hooks/contact-9: the events of generation 1 were collected with Reduce and the definition has no Reduce: flush them with the old definition, or give the new one another Name"
 	if _, err := keeping.Add(ctx, h, name, event{ID: "b"}); err == nil || err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}

@@ -8,21 +8,22 @@ import (
 	"testing/synctest"
 	"time"
 
-	disks "github.com/holdfast-dev/holdfast/internal/failing"
+	"github.com/holdfast-dev/holdfast/internal/row"
+	disks "github.com/holdfast-dev/holdfast/internal/testing/failing"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// The defaults of the documentation; what is set stays, however small.
+// The defaults are those of the documentation. A value that is set stays, however small.
 func TestDefaults(t *testing.T) {
 	c := Config[int, int]{}.withDefaults()
 	if c.Dedup != 24*time.Hour || c.MaxPending != 100_000 {
 		t.Errorf("Dedup %v, MaxPending %d", c.Dedup, c.MaxPending)
 	}
 	c = Config[int, int]{Dedup: 1, MaxPending: 1, Timeout: 3, Retry: jobs.Retry{MaxAttempts: 7}}.withDefaults()
-	if c.Dedup != 1 || c.MaxPending != 1 || c.Execution.Timeout != 3 || c.Execution.Retry.MaxAttempts != 7 || !c.Execution.LazyAlarm {
+	if c.Dedup != 1 || c.MaxPending != 1 || c.execution().Timeout != 3 || c.execution().Retry.MaxAttempts != 7 || !c.execution().LazyAlarm {
 		t.Errorf("%+v", c)
 	}
 }
@@ -46,19 +47,20 @@ func TestDueAfterANanosecond(t *testing.T) {
 // Proves S9: a reason that is longer than the rest of its row is damage.
 func TestReasonLongerThanItsRow(t *testing.T) {
 	g := generation{number: 4, count: 1, first: at(1), last: at(1)}
-	row := appendGeneration([]byte{bufferVersion}, g)
-	row = row[:len(row)-1] // the length of the reason
+	w := row.Writer{bufferVersion}
+	w = appendGeneration(w, g)
+	begin := w[: len(w)-1 : len(w)-1] // without the length of the reason
 	for n, bad := range map[uint64]bool{0: false, 5: false, 6: true} {
-		if _, err := decodeBuffer(append(binary.AppendUvarint(row[:len(row):len(row)], n), "quiet"...)); n > 0 && errors.Is(err, jobs.ErrInvalid) != bad {
+		if _, err := decodeBuffer(append(binary.AppendUvarint(begin, n), "quiet"...)); n > 0 && errors.Is(err, jobs.ErrInvalid) != bad {
 			t.Errorf("a reason of %d bytes where 5 are left: %v", n, err)
 		}
-		if _, _, err := splitRow(append(binary.AppendUvarint(row[:len(row):len(row)], n), "quiet"...)); errors.Is(err, errDamaged) != bad {
+		if _, _, err := splitRow(append(binary.AppendUvarint(begin, n), "quiet"...)); errors.Is(err, errDamaged) != bad {
 			t.Errorf("an event's row with a reason of %d bytes where 5 are left: %v", n, err)
 		}
 	}
 }
 
-// scratch is an object whose turns do what they are told to.
+// scratch is an object with turns that run a given function.
 type scratch struct{ st *object.State }
 
 // inScratch runs f in a turn of an object over a disk that counts.

@@ -65,7 +65,7 @@ func ExampleNew() {
 	for _, e := range []Edit{{"e1", "home"}, {"e2", "news"}, {"e3", "home"}, {"e3", "home"}} {
 		// An event is stored when Add returns. One that comes twice with the same id, as
 		// after a repeated request, is there once.
-		if _, err := Digest.Add(ctx, host, "wiki", e, jobs.EventID(e.ID)); err != nil {
+		if _, err := Digest.Add(ctx, host, "wiki", e, debounce.EventID(e.ID)); err != nil {
 			log.Fatal(err)
 		}
 	}

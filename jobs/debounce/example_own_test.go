@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -21,7 +20,7 @@ var Sums = debounce.New(debounce.Config[int, int]{
 		if f.ID == "all" {
 			return nil
 		}
-		_, err := f.Job().Add(ctx, f, "all", f.State, jobs.EventID(f.Key))
+		_, err := f.Job().Add(ctx, f, "all", f.State, debounce.EventID(f.Key))
 		return err
 	},
 })

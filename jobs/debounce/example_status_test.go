@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -35,7 +34,7 @@ func ExampleStatus() {
 		log.Fatal(err)
 	}
 
-	if _, err := Indexer.Add(ctx, host, "site", "/home", jobs.EventID("e1")); err != nil {
+	if _, err := Indexer.Add(ctx, host, "site", "/home", debounce.EventID("e1")); err != nil {
 		log.Fatal(err)
 	}
 	st, err := Indexer.Status(ctx, host, "site")

@@ -19,7 +19,7 @@ type Change struct {
 	Pages int
 }
 
-// Batch is what changes are folded into.
+// Batch is a summary of changes.
 type Batch struct{ Changes, Pages int }
 
 func sum(b Batch, _ bool, c Change) (Batch, error) {
@@ -44,7 +44,7 @@ func with(example func(ctx context.Context, host *object.Host), defs ...object.D
 	}
 }
 
-// later is a job whose flushes are a long way off.
+// later is a job that flushes a long time from now.
 func later() *debounce.Job[Change, Batch] {
 	return debounce.New(debounce.Config[Change, Batch]{
 		Name: "later", Quiet: time.Hour, Reduce: sum,
@@ -69,7 +69,7 @@ func ExampleJob_Add() {
 	job := later()
 	with(func(ctx context.Context, host *object.Host) {
 		for _, id := range []string{"e1", "e2", "e1"} {
-			ack, err := job.Add(ctx, host, "contact-9", Change{ID: id}, jobs.EventID(id))
+			ack, err := job.Add(ctx, host, "contact-9", Change{ID: id}, debounce.EventID(id))
 			fmt.Println(id, ack.Generation, ack.Events, err)
 		}
 	}, job)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// CheckVersions reports a row that is stored as of another version than that of its form.
+// CheckVersions reports a row that is stored under another version than that of its form.
 func CheckVersions(rows map[string][]byte, form func(raw []byte) string) error {
 	b, err := decodeBuffer(rows[bufferKey])
 	if err != nil {
@@ -38,8 +38,8 @@ func CheckVersions(rows map[string][]byte, form func(raw []byte) string) error {
 	return nil
 }
 
-// CheckRows tells what is wrong with the stored keys of a debounce object: the
-// buffer must account for each event and each state, and for nothing else.
+// CheckRows tells the mistakes in the stored keys of a debounce object: the buffer must
+// account for each event and each state, and for nothing else.
 func CheckRows(rows map[string][]byte) error {
 	row, ok := rows[bufferKey]
 	if !ok {
@@ -85,4 +85,19 @@ func CheckRows(rows map[string][]byte) error {
 		return fmt.Errorf("the buffer tells of rows %q, and there are %q", want, have)
 	}
 	return nil
+}
+
+// CountEvents counts the events in the stored keys of a debounce object, and those that it
+// has flushed or dropped.
+func CountEvents(rows map[string][]byte) (n int, err error) {
+	if rows == nil {
+		return 0, nil
+	}
+	b, err := decodeBuffer(rows[bufferKey])
+	for key := range rows {
+		if strings.HasPrefix(key, "e/") {
+			n++
+		}
+	}
+	return n + int(b.flushed+b.dropped), err
 }

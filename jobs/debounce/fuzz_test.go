@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A buffer that can be read is due at a moment that its limits bound, for a reason;
-// it stays the same when it is stored; another event never makes it due before both
-// that event and the moment at which it was due.
+// A buffer that can be read is due at a moment within its limits, for a reason, and is
+// the same when it is stored again. Another event makes it due no earlier than that event
+// or the old due time, whichever is earlier.
 func FuzzDue(f *testing.F) {
 	l := limits{quiet: time.Second, maxWait: time.Minute, maxEvents: 3}
 	for _, b := range []buffer{

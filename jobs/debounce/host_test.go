@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,6 +40,36 @@ func shut(t testing.TB, h *object.Host) {
 	}
 }
 
+// disk is a store in memory with one shard, for the processes of a test, one after
+// another. Their hosts log nothing.
+type disk struct {
+	t     testing.TB
+	mem   *memstore.Store
+	about string // begins each failure
+}
+
+func newDisk(t testing.TB) *disk { return &disk{t: t, mem: memstore.New()} }
+
+// open opens the host of the next process, with the limits of o.
+func (d *disk) open(o object.Options, defs ...object.Definition) *object.Host {
+	d.t.Helper()
+	o.Storage, o.Logger = storage.Options{Engine: d.mem, Shards: 1}, slog.New(slog.DiscardHandler)
+	h, err := object.Open(o, defs...)
+	if err != nil {
+		d.t.Fatalf("%sOpen: %v", d.about, err)
+	}
+	return h
+}
+
+// shut ends a process in order. The next one opens the store that it leaves.
+func (d *disk) shut(h *object.Host) {
+	d.t.Helper()
+	if err := h.Shutdown(context.Background()); err != nil {
+		d.t.Errorf("%sShutdown: %v", d.about, err)
+	}
+	d.mem = d.mem.Crash(0)
+}
+
 // On real files and the real clock: events before and after a restart are in one
 // flush.
 func TestRestart(t *testing.T) {
@@ -48,7 +81,7 @@ func TestRestart(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	h := open(t, dir, job)
 	for _, id := range []string{"a", "b", "a"} {
-		if _, err := job.Add(ctx, h, name, event{ID: id}, jobs.EventID(id)); err != nil {
+		if _, err := job.Add(ctx, h, name, event{ID: id}, debounce.EventID(id)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +92,7 @@ func TestRestart(t *testing.T) {
 	if err != nil || !slices.Equal(p.Events, []event{{ID: "a"}, {ID: "b"}}) {
 		t.Fatalf("pending %+v, %v", p, err)
 	}
-	if _, err := job.Add(ctx, h, name, event{ID: "c"}, jobs.EventID("c")); err != nil {
+	if _, err := job.Add(ctx, h, name, event{ID: "c"}, debounce.EventID("c")); err != nil {
 		t.Fatal(err)
 	}
 	f := <-flushed
@@ -110,7 +143,7 @@ func TestLargeGeneration(t *testing.T) {
 	if err != nil || len(p.Events) != 1 || p.Events[0].N != 1000 {
 		t.Errorf("pending %+v, %v", p, err)
 	}
-	in, err := h.Inspect(ctx, job.ID(name))
+	in, err := h.Keys(ctx, job.ID(name), object.KeysOptions{Limit: object.MaxPage, Values: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +156,7 @@ func TestLargeGeneration(t *testing.T) {
 	}
 }
 
-// What cannot be accepted is refused, and changes nothing.
+// Events that cannot be accepted are refused, and change nothing.
 func TestRefusals(t *testing.T) {
 	job := debounce.New(config{Name: "hooks", Quiet: time.Hour, MaxPending: 1, Flush: nop})
 	ctx := context.Background()
@@ -138,7 +171,7 @@ func TestRefusals(t *testing.T) {
 	if err := job.Terminate(ctx, h, name, ""); !errors.Is(err, jobs.ErrNotFound) {
 		t.Errorf("terminate of nothing: %v", err)
 	}
-	if _, err := job.Add(ctx, h, name, event{}, jobs.EventID("")); !errors.Is(err, jobs.ErrInvalid) {
+	if _, err := job.Add(ctx, h, name, event{}, debounce.EventID("")); !errors.Is(err, jobs.ErrInvalid) {
 		t.Errorf("empty event id: %v", err)
 	}
 	if _, err := job.Add(ctx, h, name, event{ID: "a"}); err != nil {
@@ -156,8 +189,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A deployment that takes Reduce away, or brings one, cannot go on with what the
-// other began, and says so.
+// A deployment that removes or adds Reduce cannot go on with the events of the other
+// definition, and says so.
 func TestChangedDefinition(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	folding := debounce.New(config{Name: "hooks", Quiet: time.Hour, Flush: nop, Reduce: collect})
@@ -177,7 +210,7 @@ func TestChangedDefinition(t *testing.T) {
 	}
 }
 
-// A flush that takes too long is told so by its context, and has failed.
+// The context of a flush ends when the flush takes too long, and the flush fails.
 func TestTimeout(t *testing.T) {
 	job := debounce.New(config{
 		Name: "hooks", Quiet: time.Hour, MaxEvents: 1, Timeout: time.Millisecond,
@@ -231,7 +264,7 @@ func benchmarkAdd(b *testing.B, objects int) {
 		for pb.Next() {
 			i := int(next.Add(1))
 			id := fmt.Sprintf("event %d", i)
-			if _, err := job.Add(ctx, h, names[i%objects], event{ID: id, N: i}, jobs.EventID(id)); err != nil {
+			if _, err := job.Add(ctx, h, names[i%objects], event{ID: id, N: i}, debounce.EventID(id)); err != nil {
 				b.Error(err)
 				return
 			}

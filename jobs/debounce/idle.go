@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// IdleEnd returns when an object ends that has nothing to flush (D6): after
-// Config.Dedup without a change, since by then it has forgotten the ids of its events,
-// and nothing is left that an Add could be told. A repeated Add is no change.
+// IdleEnd returns when an object ends that has nothing to flush (D6):
+// Config.Dedup after its last change. By then it has forgotten the ids of its
+// events, so a repeated Add could not be recognised anyway. A repeated Add is
+// no change.
 //
-// Each flush, each call of OnExhausted and each verb that changes the status store the
-// metadata, and so does the first event. An event that is not flushed is cleared, which
-// buffer.idle tells of.
+// updated is the time of the metadata. The first event, each flush, each call
+// of OnExhausted and each change of the status store the metadata. An event
+// that is neither flushed nor dropped was cleared, and Clear sets buffer.idle.
 func (in *instance[E, S]) IdleEnd(updated time.Time) time.Time {
 	if in.buffer.idle.After(updated) {
 		updated = in.buffer.idle
@@ -19,12 +20,13 @@ func (in *instance[E, S]) IdleEnd(updated time.Time) time.Time {
 	return updated.Add(in.config.Dedup)
 }
 
-// Leaves reports whether the object has forgotten all ids. It has not if an earlier
-// definition promised to remember them for longer, or if their Adds took long to commit:
-// then it is taken for idle from a time that lets it end when the last id is forgotten.
-func (in *instance[E, S]) Leaves(ctx context.Context) (bool, error) {
-	end, err := in.st.MarksEnd(ctx)
-	if err != nil || !end.After(in.life.Now()) {
+// PurgesIdle reports whether the object has forgotten all ids. Some ids last longer
+// if an earlier definition had a longer Dedup, or if their commits were slow.
+// Then PurgesIdle stores a time in buffer.idle by which the object ends together
+// with its last id.
+func (in *instance[E, S]) PurgesIdle(ctx context.Context) (bool, error) {
+	end, err := in.st.Driver().MarksEnd(ctx)
+	if err != nil || !end.After(in.job.Now()) {
 		return err == nil, err
 	}
 	b := in.buffer

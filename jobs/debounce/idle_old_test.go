@@ -26,7 +26,7 @@ var (
 		return 0, errors.Join(
 			r.st.Storage().PutBytes(ctx, "b", buffer),
 			r.st.Storage().Put(ctx, jobs.MetaKey, jobs.Meta{
-				Type: "debounce", Name: "hooks", ID: name, Life: "1-00000000", Status: jobs.Running,
+				Type: "debounce", Name: "hooks", ID: name, CreationID: "1-00000000", Status: jobs.Running,
 				CreatedAt: updated, UpdatedAt: updated, RunCount: 1,
 			}),
 		)
@@ -137,7 +137,7 @@ func TestShorterDedup(t *testing.T) {
 	}, checks...)
 }
 
-// Proves D6: a time beyond all alarms keeps an object, and costs it nothing.
+// Proves D6: with a dedup time longer than any alarm an object stays, and costs nothing.
 func TestLongestDedup(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		b := newBook(s, config{Quiet: seconds(5), MaxEvents: 1, Dedup: 1<<63 - 1})
@@ -150,8 +150,8 @@ func TestLongestDedup(t *testing.T) {
 	}, checks...)
 }
 
-// Proves D3: the keys of two lives of one opening differ, whatever random numbers the
-// host draws.
+// Proves D3: the keys of two lives of one opening differ, even if the host draws equal
+// random numbers.
 func TestKeysOfLivesDiffer(t *testing.T) {
 	var keys []string
 	flushed := make(chan string)

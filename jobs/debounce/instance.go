@@ -6,32 +6,36 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// instance is a debounce object in memory.
+// instance is a debounce object in memory. Its methods run in turns of the
+// object, one at a time, so it has no mutex.
 type instance[E, S any] struct {
-	job    *Job[E, S]
-	config *Config[E, S]
-	limits limits
-	st     *object.State
-	life   *jobs.Life
-	buffer buffer // as stored, with the events since
-	events jobs.Reader[E]
-	states jobs.Reader[S]
-	fresh  jobs.Versions // of a generation that this definition begins
+	definition *Job[E, S]
+	config     *Config[E, S]
+	limits     limits
+	st         *object.State
+	job        *engine.Job
+	buffer     buffer           // the stored row, brought up to date with the newest event row
+	events     engine.Reader[E] // decodes events
+	states     engine.Reader[S] // decodes states
+	fresh      engine.Versions  // of a generation that this definition begins
 
-	// state is that of the open generation, while known; it spares Add the read.
+	// state is the state of the open generation, if known is true. It saves an
+	// Add with Reduce a read.
 	state S
 	known bool
 }
 
-// load makes an instance from what is stored, and arms it.
+// load is the constructor: it reads the buffer and makes the job, which sets
+// the alarm.
 func load[E, S any](ctx context.Context, st *object.State, j *Job[E, S]) (*instance[E, S], error) {
 	c := &j.config
 	in := &instance[E, S]{
-		job: j, config: c, limits: c.limits(), st: st,
-		events: c.events(), states: c.states(), fresh: jobs.Versions("").From(0, c.Version),
+		definition: j, config: c, limits: c.limits(), st: st,
+		events: c.events(), states: c.states(), fresh: engine.Versions("").From(0, c.Version),
 	}
 	row, ok, err := st.Storage().Get(ctx, bufferKey)
 	if err != nil {
@@ -45,14 +49,15 @@ func load[E, S any](ctx context.Context, st *object.State, j *Job[E, S]) (*insta
 			return nil, err
 		}
 	}
-	in.life, err = jobs.NewLife(ctx, st, jobs.LifeOptions{
-		Options: c.Execution, Type: "debounce", Version: c.Version,
+	in.job, err = engine.NewJob(ctx, st, engine.JobOptions{
+		Options: c.execution(), Type: "debounce", Version: c.Version,
 		Exhausted: c.Exhausted.policy(), Drops: c.Exhausted == Drop, OnExhausted: c.OnExhausted,
 	}, in)
 	return in, err
 }
 
-// policy is the engine's word for e. Dropping the events is this package's part.
+// policy translates e for the engine. Under Drop the engine keeps the job
+// going, and settle discards the events.
 func (e Exhausted) policy() jobs.Exhausted {
 	if e == Drop {
 		return jobs.Keep
@@ -60,13 +65,13 @@ func (e Exhausted) policy() jobs.Exhausted {
 	return jobs.Fail
 }
 
-// Alarm hands each wake-up to the life of the job.
+// Alarm passes each wake-up to the job.
 func (in *instance[E, S]) Alarm(ctx context.Context, info object.AlarmInfo) error {
-	return in.life.Alarm(ctx, info)
+	return in.job.Alarm(ctx, info)
 }
 
-// Next returns when a flush is due: that of a closed generation, or else that of
-// the open one.
+// Next returns when the next flush is due, for the engine: the closed
+// generation comes first.
 func (in *instance[E, S]) Next() time.Time {
 	if in.buffer.isClosed() {
 		return in.buffer.closed.due
@@ -75,9 +80,9 @@ func (in *instance[E, S]) Next() time.Time {
 	return at
 }
 
-// store makes b the buffer.
+// store stores b and makes it the buffer.
 func (in *instance[E, S]) store(ctx context.Context, b buffer) error {
-	var row [128]byte // most rows fit, and need no memory of their own
+	var row [128]byte // most rows fit, so that most calls allocate nothing
 	if err := in.st.Storage().PutBytes(ctx, bufferKey, b.appendTo(row[:0])); err != nil {
 		return err
 	}
@@ -85,9 +90,9 @@ func (in *instance[E, S]) store(ctx context.Context, b buffer) error {
 	return nil
 }
 
-// existing is nil if there is such a job.
+// existing returns jobs.ErrNotFound if the object has no job.
 func (in *instance[E, S]) existing() error {
-	if !in.life.Exists() {
+	if !in.job.Exists() {
 		return fmt.Errorf("%w: %s", jobs.ErrNotFound, in.st.ID())
 	}
 	return nil

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -42,14 +41,14 @@ func collect(ids []string, exists bool, e event) ([]string, error) {
 	return append(ids, e.ID), nil
 }
 
-// ledger is the outside of a scenario: what was promised to its clients, and what
-// the flushes told.
+// ledger knows a scenario from outside: the promises to its clients, and the reports of
+// the flushes.
 type ledger struct {
 	s   *harness.Sim
 	job *debounce.Job[event, []string]
 
-	acked   []string          // ids whose Add was acknowledged
-	unsure  []string          // ids whose Add may have happened
+	acked   []string          // ids with an acknowledged Add
+	unsure  []string          // ids that may have been added
 	cleared map[string]bool   // ids that were discarded
 	flushes map[uint64]*flush // by generation: its last attempt
 	failed  map[uint64]int    // attempts that failed, by generation
@@ -144,7 +143,7 @@ func (l *ledger) pass(d time.Duration) {
 // add adds an event until it is acknowledged.
 func (l *ledger) add(id string) (ack debounce.Ack) {
 	l.s.OK(l.s.Retry(func() (err error) {
-		ack, err = l.job.Add(l.s.Context(), l.s, name, event{ID: id}, jobs.EventID(id))
+		ack, err = l.job.Add(l.s.Context(), l.s, name, event{ID: id}, debounce.EventID(id))
 		return err
 	}))
 	if !slices.Contains(l.acked, id) {
@@ -204,7 +203,7 @@ func (l *ledger) checkFlushes() error {
 	return nil
 }
 
-// checkEvents proves that a flush of any reason tells of itself exactly once.
+// checkEvents checks that each flush has exactly one event, for any reason of the flush.
 func (l *ledger) checkEvents() error {
 	if l.lives {
 		return nil

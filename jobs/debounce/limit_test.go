@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -34,7 +33,7 @@ func TestLimitedFlushesSurviveCrashes(t *testing.T) {
 		s.Host(j)
 		add := func(id, event string) {
 			s.OK(s.Retry(func() error {
-				_, err := j.Add(s.Context(), s, id, event, jobs.EventID(event))
+				_, err := j.Add(s.Context(), s, id, event, debounce.EventID(event))
 				return err
 			}))
 		}

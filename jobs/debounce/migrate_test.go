@@ -12,16 +12,17 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/crashes"
-	"github.com/holdfast-dev/holdfast/internal/loglines"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
+	"github.com/holdfast-dev/holdfast/internal/testing/loglines"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// Two forms of events and states. The codec decodes each as an empty one of the
-// other, so that only a migration tells them apart.
+// Two forms of events and states. The codec decodes each as an empty value of the other,
+// so that only a migration tells them apart.
 type (
 	oldForm struct{ Text string }
 	newForm struct{ Words []string }
@@ -90,7 +91,7 @@ func newJob(h *history) *debounce.Job[newForm, newForm] {
 // addTo adds an event until it is acknowledged: its text is its id.
 func addTo[F any](s *harness.Sim, j *debounce.Job[F, F], e F, id string) {
 	s.OK(s.Retry(func() error {
-		_, err := j.Add(s.Context(), s, name, e, jobs.EventID(id))
+		_, err := j.Add(s.Context(), s, name, e, debounce.EventID(id))
 		return err
 	}))
 }
@@ -199,7 +200,7 @@ func cannotBeRead(s *harness.Sim, r *loglines.Recorder, folded bool, migrate fun
 	_, err := newer.Pending(s.Context(), s, name)
 	s.Always("Pending says so", err != nil && err.Error() == want, err)
 	if folded {
-		ack, err := newer.Add(s.Context(), s, name, 7, jobs.EventID("7"))
+		ack, err := newer.Add(s.Context(), s, name, 7, debounce.EventID("7"))
 		var bad *jobs.DecodeError
 		s.Always("an Add is refused", errors.As(err, &bad) && err.Error() == want, ack, err)
 	}
@@ -222,7 +223,7 @@ func cannotBeRead(s *harness.Sim, r *loglines.Recorder, folded bool, migrate fun
 // bufferRow is the buffer of an object as it is stored.
 func bufferRow(s *harness.Sim) (row string) {
 	s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error {
-		in, err := h.Inspect(ctx, storage.ID{Class: "hooks", Name: name})
+		in, err := h.Keys(ctx, storage.ID{Class: "hooks", Name: name}, object.KeysOptions{Limit: object.MaxPage, Values: true})
 		for _, item := range in.Keys {
 			if item.Key == "b" {
 				row = string(item.Value)
@@ -233,9 +234,9 @@ func bufferRow(s *harness.Sim) (row string) {
 	return row
 }
 
-// A version costs an add nothing: the buffer is not stored with it, neither for the
-// first event of a generation that a flush has begun nor for those after it. The first
-// event of another version stores it once.
+// A version makes adds no dearer, because they do not store the buffer for it: not for
+// the first event of a generation after the begin of a flush, and not for later ones.
+// Only the first event of another version stores the buffer once.
 func TestVersionsCostNoRow(t *testing.T) {
 	for _, folded := range []bool{false, true} {
 		t.Run(fmt.Sprintf("folded=%t", folded), func(t *testing.T) {
@@ -272,7 +273,7 @@ func TestVersionsThatAreRefused(t *testing.T) {
 		"MigrateState needs a Version":  {MigrateState: state, Reduce: collect},
 		"with Reduce give MigrateState": {MigrateEvent: ev, Reduce: collect, Version: "1"},
 		"MigrateState is for Reduce":    {MigrateState: state, Version: "1"},
-		"the limit is 128":              {Version: strings.Repeat("v", jobs.MaxVersionBytes+1)},
+		"the limit is 128":              {Version: strings.Repeat("v", engine.MaxVersionBytes+1)},
 	} {
 		c.Name, c.Quiet, c.Flush = "hooks", time.Hour, nop
 		if err := c.Validate(); !errors.Is(err, jobs.ErrInvalid) || !strings.Contains(err.Error(), want) {

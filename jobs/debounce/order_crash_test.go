@@ -8,7 +8,7 @@ import (
 )
 
 // Proves D1. Proves D2. Proves D3. Case HN5. Several callers add events to one job
-// between two syncs: what a crash keeps is a prefix, in which the buffer is whole.
+// between two syncs. A crash keeps a prefix of the adds, and the buffer is whole in it.
 func TestCrashManyAddsOfOneSync(t *testing.T) {
 	exhaust(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: seconds(5), Reduce: collect})
@@ -23,6 +23,6 @@ func TestCrashManyAddsOfOneSync(t *testing.T) {
 	}, harness.Seed(1), harness.Budget(orderPlans))
 }
 
-// orderPlans bounds the plans of a story with callers beside one another, of which
-// each costs more than others. internal/figures tries more.
+// orderPlans bounds the plans of a story with concurrent callers, because each of its
+// plans costs more than those of other stories. internal/prove/reliability tries more.
 const orderPlans = 400

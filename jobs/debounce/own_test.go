@@ -5,19 +5,18 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/crashes"
-	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 )
 
 // Proves J6: work reaches its own definition. Each flush of a page is one event of the
-// second stage, whatever crashes.
+// second stage, also with a crash at any point.
 func TestFlushAddsToItsOwnDefinition(t *testing.T) {
 	crashes.Try(t, func(s *harness.Sim) {
 		s.Host(Sums)
 		for i, id := range []string{"a", "b"} {
 			s.OK(s.Retry(func() error {
-				_, err := Sums.Add(s.Context(), s, id, i+1, jobs.EventID("e"))
+				_, err := Sums.Add(s.Context(), s, id, i+1, debounce.EventID("e"))
 				return err
 			}))
 		}

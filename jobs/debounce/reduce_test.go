@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 )
 
-// Proves D5, Case JB8: a Reduce that changes the state in place, also beyond what it
-// returns, and then refuses the event, or panics, has changed nothing: neither what
-// waits, nor what the next Reduce and the flush see.
+// Proves D5, Case JB8: a Reduce changes the state in place, also beyond the part that it
+// returns, and then refuses the event or panics. It has changed nothing: the waiting
+// events, the next Reduce and the flush are as before.
 func TestReduceThatRefuses(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		l := newLedger(s, config{Quiet: time.Hour, Reduce: func(ids []string, _ bool, e event) ([]string, error) {

@@ -3,7 +3,6 @@ package debounce_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"math"
 	"testing"
 	"testing/synctest"
@@ -12,8 +11,6 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 	"github.com/holdfast-dev/holdfast/object"
-	"github.com/holdfast-dev/holdfast/storage"
-	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
 // Proves J4: an event, or a state, that cannot be encoded is refused, and leaves nothing
@@ -35,10 +32,8 @@ func TestEventThatCannotBeEncoded(t *testing.T) {
 			},
 			Flush: func(context.Context, *debounce.Flush[int, float64]) error { return nil },
 		})
-		h, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New(), Shards: 1}}, plain, folded)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := newDisk(t)
+		h := d.open(object.Options{}, plain, folded)
 		for _, before := range []int{0, 1} {
 			if _, err := plain.Add(ctx, h, "a", math.NaN()); err == nil {
 				t.Error("an event that cannot be encoded is taken")
@@ -62,9 +57,7 @@ func TestEventThatCannotBeEncoded(t *testing.T) {
 		if err != nil || p.State != 14 {
 			t.Errorf("the state is %v, %v", p.State, err)
 		}
-		if err := h.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
+		d.shut(h)
 	})
 }
 
@@ -72,7 +65,7 @@ func TestEventThatCannotBeEncoded(t *testing.T) {
 // keeps them for a definition that can.
 func TestEventsThatCannotBeDecoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, mem := context.Background(), memstore.New()
+		ctx, d := context.Background(), newDisk(t)
 		var flushed []string
 		texts := debounce.New(debounce.Config[string, struct{}]{
 			Name: "job", Quiet: time.Minute,
@@ -88,32 +81,19 @@ func TestEventsThatCannotBeDecoded(t *testing.T) {
 				return nil
 			},
 		})
-		open := func(def object.Definition) *object.Host {
-			h, err := object.Open(object.Options{Storage: storage.Options{Engine: mem, Shards: 1}, Logger: slog.New(slog.DiscardHandler)}, def)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return h
-		}
-		shut := func(h *object.Host) {
-			if err := h.Shutdown(ctx); err != nil {
-				t.Error(err)
-			}
-			mem = mem.Crash(0)
-		}
-		h := open(texts)
+		h := d.open(object.Options{}, texts)
 		if _, err := texts.Add(ctx, h, "a", "text"); err != nil {
 			t.Fatal(err)
 		}
-		shut(h)
-		h = open(numbers)
+		d.shut(h)
+		h = d.open(object.Options{}, numbers)
 		time.Sleep(time.Hour)
 		st, err := numbers.Status(ctx, h, "a")
 		if err != nil || st.Meta.Status != jobs.Failed || st.EventsFlushed != 0 || st.Flushing != 1 {
 			t.Errorf("D3: %+v, %v", st, err)
 		}
-		shut(h)
-		h = open(texts)
+		d.shut(h)
+		h = d.open(object.Options{}, texts)
 		if err := texts.Resume(ctx, h, "a"); err != nil {
 			t.Error(err)
 		}
@@ -122,6 +102,6 @@ func TestEventsThatCannotBeDecoded(t *testing.T) {
 		if len(flushed) != 1 || flushed[0] != "text" {
 			t.Errorf("D3: flushed are %q", flushed)
 		}
-		shut(h)
+		d.shut(h)
 	})
 }

@@ -5,33 +5,39 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/holdfast-dev/holdfast/internal/row"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// The rows of a debounce object, beside those of the job itself:
+// The rows of a debounce object, besides those of the job itself:
 //
 //	b                            the buffer: see buffer.appendTo
 //	e/<generation>/<position>    one event; without Reduce
 //	s/<generation>               the state that Reduce made
 //
-// Generation and position are hex digits of fixed width, so that events are in
-// the order of their keys. The row of an event or a state tells of its generation
-// too, as it was when the row was stored, so that an add need not store the buffer:
-// the newest row counts where it has more events than the buffer.
+// Generation and position are hex digits of fixed width, so that events sort in
+// the order of their Adds. The row of an event or a state begins with the
+// fields of its generation at that moment. So an Add writes one row and not the
+// buffer too; load takes the newer of the two, which is the one with more
+// events.
 const bufferKey = "b"
 
+// eventPrefix is the prefix of the events of a generation.
 func eventPrefix(generation uint64) string {
 	return string(append(appendHex([]byte("e/"), generation, 12), '/'))
 }
 
+// eventKey is the key of one event. It is built in one allocation, because each
+// Add needs one.
 func eventKey(generation uint64, position int) string {
 	key := append(appendHex(append(make([]byte, 0, 24), "e/"...), generation, 12), '/')
 	return string(appendHex(key, uint64(position), 8))
 }
 
+// stateKey is the key of the state of a generation.
 func stateKey(generation uint64) string { return string(appendHex([]byte("s/"), generation, 12)) }
 
-// appendHex appends the last digits of n.
+// appendHex appends n as that many hex digits.
 func appendHex(dst []byte, n uint64, digits int) []byte {
 	for i := 4 * (digits - 1); i >= 0; i -= 4 {
 		dst = append(dst, "0123456789abcdef"[n>>i&15])
@@ -41,26 +47,26 @@ func appendHex(dst []byte, n uint64, digits int) []byte {
 
 const rowVersion = 1
 
-// appendRow appends the row of an event or a state: the version, its generation
-// with it, and then what the codec made of it.
-func appendRow(row []byte, g generation, encoded []byte) []byte {
-	return append(appendGeneration(append(row, rowVersion), g), encoded...)
+// appendRow appends the row of an event or a state: a version byte, the fields
+// of its generation, and the bytes of the codec.
+func appendRow(dst []byte, g generation, encoded []byte) []byte {
+	return append(appendGeneration(append(dst, rowVersion), g), encoded...)
 }
 
-// splitRow undoes appendRow.
-func splitRow(row []byte) (g generation, encoded []byte, err error) {
-	if len(row) == 0 || row[0] != rowVersion {
-		return g, nil, fmt.Errorf("%w: a row of another version", errDamaged)
+// splitRow is the inverse of appendRow.
+func splitRow(stored []byte) (g generation, encoded []byte, err error) {
+	r := row.Read(stored)
+	if r.Byte() != rowVersion {
+		return g, nil, fmt.Errorf("%w: unknown row version", errDamaged)
 	}
-	r := reader{rest: row[1:]}
-	if g = r.generation(); r.bad || g.number == 0 || g.count < 1 {
-		return g, nil, fmt.Errorf("%w: a row of no generation", errDamaged)
+	if g = generationIn(&r); !r.OK() || g.number == 0 || g.count < 1 {
+		return g, nil, fmt.Errorf("%w: a row without a generation", errDamaged)
 	}
-	return g, r.rest, nil
+	return g, r.Rest(), nil
 }
 
-// caughtUp returns the open generation g of the stored buffer with the events that
-// were added since that was stored.
+// caughtUp returns the open generation g of the stored buffer, brought up to
+// date with the newest row of an event or a state.
 func caughtUp(ctx context.Context, store *object.Storage, g generation) (generation, error) {
 	row, err := newestRow(ctx, store, g.number)
 	if err != nil || row == nil {
@@ -71,7 +77,7 @@ func caughtUp(ctx context.Context, store *object.Storage, g generation) (generat
 	case err != nil:
 		return g, err
 	case newest.number != g.number:
-		return g, fmt.Errorf("%w: a row of generation %d tells of %d", errDamaged, g.number, newest.number)
+		return g, fmt.Errorf("%w: a row of generation %d names generation %d", errDamaged, g.number, newest.number)
 	case newest.count > g.count:
 		newest.versions = g.versions
 		return newest, nil
@@ -79,7 +85,7 @@ func caughtUp(ctx context.Context, store *object.Storage, g generation) (generat
 	return g, nil
 }
 
-// newestRow returns the row that a generation stored last, or nil.
+// newestRow returns the newest row of a generation, or nil if it has none.
 func newestRow(ctx context.Context, store *object.Storage, number uint64) ([]byte, error) {
 	for item, err := range store.List(ctx, object.ListOptions{Prefix: eventPrefix(number), Reverse: true, Limit: 1}) {
 		return item.Value, err
@@ -88,14 +94,14 @@ func newestRow(ctx context.Context, store *object.Storage, number uint64) ([]byt
 	return row, err
 }
 
-// rows is what is stored of one generation, still encoded.
+// rows is the stored events or state of one generation, still encoded.
 type rows struct {
 	folded bool
 	events [][]byte
-	state  []byte // if folded
+	state  []byte // only if folded
 }
 
-// errDamaged says that what is stored of a generation is not what it should be.
+// errDamaged means that the rows of a generation do not fit its buffer row.
 var errDamaged = errors.New("debounce: stored events are damaged")
 
 // readRows reads the events or the state of a generation.
@@ -122,7 +128,7 @@ func readRows(ctx context.Context, store *object.Storage, g generation) (r rows,
 	return r, nil
 }
 
-// readState reads the state of a generation that has events, still encoded.
+// readState reads the state of a generation, still encoded.
 func readState(ctx context.Context, store *object.Storage, g generation) ([]byte, error) {
 	row, ok, err := store.Get(ctx, stateKey(g.number))
 	if err != nil {
@@ -135,11 +141,11 @@ func readState(ctx context.Context, store *object.Storage, g generation) ([]byte
 	return encoded, err
 }
 
-// maxSingleDeletes is how many events are removed one by one. A range delete
-// costs the same for any number, but it costs the readers of the store more.
+// maxSingleDeletes is the most events that are deleted one by one. A range
+// delete costs the same for any number, but slows later reads of the store.
 const maxSingleDeletes = 256
 
-// deleteRows removes the rows of a generation.
+// deleteRows deletes the rows of a generation.
 func deleteRows(ctx context.Context, store *object.Storage, g generation) error {
 	switch {
 	case g.folded:
@@ -154,8 +160,8 @@ func deleteRows(ctx context.Context, store *object.Storage, g generation) error 
 	return store.Remove(ctx, keys...)
 }
 
-// read turns the rows of a generation into the events or the state of its flush. It may be
-// called from any task.
+// read decodes the rows of a generation for its flush. It is safe for
+// concurrent use with turns.
 func (in *instance[E, S]) read(g generation, r rows) (events []E, state S, err error) {
 	if r.folded {
 		err = in.readState(g, r.state, &state)
@@ -163,16 +169,16 @@ func (in *instance[E, S]) read(g generation, r rows) (events []E, state S, err e
 	}
 	events = make([]E, len(r.events))
 	for i, row := range r.events {
-		if bad := in.events.Read(in.st.Codec(), g.versions.At(uint64(i)), row, &events[i]); bad != nil {
+		if bad := in.events.Read(in.st.Driver().Codec(), g.versions.At(uint64(i)), row, &events[i]); bad != nil {
 			return nil, state, bad.Of(in.st.ID(), fmt.Sprintf("event %d of generation %d", i+1, g.number))
 		}
 	}
 	return events, state, nil
 }
 
-// readState reads the state of a generation.
+// readState decodes the state of a generation.
 func (in *instance[E, S]) readState(g generation, encoded []byte, state *S) error {
-	if bad := in.states.Read(in.st.Codec(), g.versions.At(0), encoded, state); bad != nil {
+	if bad := in.states.Read(in.st.Driver().Codec(), g.versions.At(0), encoded, state); bad != nil {
 		return bad.Of(in.st.ID(), fmt.Sprintf("state of generation %d", g.number))
 	}
 	return nil

@@ -1,15 +1,20 @@
 package workerpool
 
 import (
+	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-dev/holdfast/jobs"
+	codec "github.com/holdfast-dev/holdfast/internal/row"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
+	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// stored is what a partition has stored, as no code of its own has read it.
+// stored is the stored rows of a partition, read without code of the partition.
 type stored struct {
 	counters counters
 	has      bool
@@ -20,11 +25,16 @@ type stored struct {
 	entered  map[uint64]bool
 	chained  map[string][]uint64 // by key, in order
 	holds    map[uint64]string   // unique keys
-	versions jobs.Versions
+	versions engine.Versions
+	calls    uint64 // of OnDead that are owed
+	again    bool   // a call of OnEmpty is to be made again
+	phases   map[uint64]*phaseRow
+	results  map[uint64][]donePhase // the phases with a row of their result, by index
+	buried   map[uint64]string      // letters of tasks in the list of all dead work, by their number: Data
 }
 
-// Audit checks what is stored of each partition of a pool against W1, W3 and the
-// rules of key.go. limit is the pool's concurrency.
+// Audit checks the stored rows of each partition of a pool against W1, W3 and the rules
+// of key.go. limit is the pool's concurrency.
 func Audit(store *storage.Store, class string, partitions, limit, perKey int) error {
 	total := 0
 	for i := range partitions {
@@ -65,6 +75,18 @@ func readStored(store *storage.Store, id storage.ID) (*stored, error) {
 	s := &stored{
 		tasks: make(map[uint64]*row), dead: make(map[uint64]*row), running: make(map[uint64]bool),
 		ready: make(map[uint64]int), entered: make(map[uint64]bool), chained: make(map[string][]uint64), holds: make(map[uint64]string),
+	}
+	s.buried = make(map[uint64]string)
+	s.phases, s.results = make(map[uint64]*phaseRow), make(map[uint64][]donePhase)
+	if err := store.DeadLetters(id, func(seq uint64, value []byte) error {
+		var d object.DeadLetter
+		err := json.Unmarshal(value, &d)
+		if d.Kind == DeadTask {
+			s.buried[seq] = string(d.Data)
+		}
+		return err
+	}); err != nil {
+		return nil, err
 	}
 	o, err := store.Find(id)
 	if err != nil || o.Number == 0 {
@@ -110,15 +132,21 @@ func (s *stored) read(key string, value []byte) error {
 		s.chained[chain] = append(s.chained[chain], num)
 		s.entered[num] = value[0] == 1
 		return err
-	case callPrefix, emptyKey:
+	case phasePrefix:
+		return s.readPhase(key[len(phasePrefix):], value)
+	case callPrefix:
+		s.calls++
+		return nil
+	case emptyKey:
+		s.again = true
 		return nil
 	case versionsKey:
 		var err error
-		s.versions, err = jobs.ParseVersions(value)
+		s.versions, err = engine.ParseVersions(value)
 		return err
-	case uniqueKeys:
+	case uniquePrefix:
 		num, err := decodeNumber(value)
-		s.holds[num] = key[len(uniqueKeys):]
+		s.holds[num] = key[len(uniquePrefix):]
 		return err
 	case "x/":
 		i := strings.Index(string(value), taskSubject) // with its length before it
@@ -144,10 +172,21 @@ func (s *stored) check(perKey int) error {
 		return fmt.Errorf("W1: %d submitted, %d counted: %+v", c.submitted, sum, *c)
 	case uint64(pending) != c.pending || uint64(len(s.running)) != c.running || uint64(len(s.dead)) != c.dead:
 		return fmt.Errorf("W1: %d pending, %d running, %d dead are stored, and the counters are %+v", pending, len(s.running), len(s.dead), *c)
+	case s.calls != c.calls || s.again && !c.emptyDue:
+		return fmt.Errorf("W6: %d calls of OnDead are owed, one of OnEmpty is to be made again: %t, and the counters are %+v", s.calls, s.again, *c)
 	case !s.has && len(s.tasks)+len(s.dead) > 0:
 		return fmt.Errorf("W1: tasks without counters")
 	}
+	if err := s.checkPhases(); err != nil {
+		return err
+	}
+	if bare, err := s.checkLetters(); bare > 0 || err != nil {
+		return fmt.Errorf("W10: %d dead tasks have no letter: %w", bare, err)
+	}
 	for num, r := range s.tasks {
+		if r.letter != 0 {
+			return fmt.Errorf("W10: task %d is not dead and has the letter %d", num, r.letter)
+		}
 		if s.holds[num] != r.rare.Unique {
 			return fmt.Errorf("W9: task %d holds the key %q, want %q", num, s.holds[num], r.rare.Unique)
 		}
@@ -174,8 +213,38 @@ func (s *stored) check(perKey int) error {
 	return s.checkChains(perKey)
 }
 
-// checkChains checks that of each key the first tasks have entered, and no more
-// than may.
+// checkLetters checks that the dead tasks and their letters agree, and counts the dead tasks
+// that have none.
+func (s *stored) checkLetters() (bare int, err error) {
+	left := len(s.buried)
+	for num, r := range s.dead {
+		if r.letter == 0 {
+			bare++
+			continue
+		}
+		if data := s.buried[r.letter]; !strings.Contains(data, fmt.Sprintf(`-%d"`, num)) {
+			return bare, fmt.Errorf("W10: dead task %d has the letter %d: %q", num, r.letter, data)
+		}
+		left--
+	}
+	if left > 0 || s.counters.buried+uint64(bare) != s.counters.dead {
+		return bare, fmt.Errorf("W10: %d letters are of no dead task; the counters are %+v", left, s.counters)
+	}
+	return bare, nil
+}
+
+// AuditLetters checks that the dead tasks of partition 0 and their letters agree, and
+// returns how many dead tasks have none.
+func AuditLetters(store *storage.Store, class string) (bare int, err error) {
+	s, err := readStored(store, storage.ID{Class: class, Name: "0"})
+	if err != nil {
+		return 0, err
+	}
+	return s.checkLetters()
+}
+
+// checkChains checks the tasks of each key: the first perKey of them have entered the
+// queue, and no later one.
 func (s *stored) checkChains(perKey int) error {
 	keyed := 0
 	for chain, nums := range s.chained {
@@ -199,6 +268,58 @@ func (s *stored) checkChains(perKey int) error {
 	}
 	if keyed != 0 {
 		return fmt.Errorf("a task with a key is not among those of its key")
+	}
+	return nil
+}
+
+// AuditSubmitted counts the tasks that were submitted to the partitions of a pool.
+func AuditSubmitted(store *storage.Store, class string, partitions int) (n int, err error) {
+	for i := range partitions {
+		s, err := readStored(store, storage.ID{Class: class, Name: strconv.Itoa(i)})
+		if err != nil {
+			return 0, err
+		}
+		n += int(s.counters.submitted)
+	}
+	return n, nil
+}
+
+// readPhase reads the row of the phases of a task, or of one result.
+func (s *stored) readPhase(rest string, value []byte) error {
+	num := binary.BigEndian.Uint64([]byte(rest))
+	if len(rest) == 8 {
+		s.phases[num] = &phaseRow{}
+		return json.Unmarshal(value, s.phases[num])
+	}
+	d := codec.Read(value)
+	version, name := d.Byte(), d.Text()
+	if version != rowVersion || !d.OK() || len(rest) != 10 {
+		return fmt.Errorf("result of a phase: key %q, value %q", rest, value)
+	}
+	s.results[num] = append(s.results[num], donePhase{int(binary.BigEndian.Uint16([]byte(rest[8:]))), name})
+	return nil
+}
+
+// checkPhases checks that the rows of phases agree with one another and with the tasks, and
+// that a task that has ended has none.
+func (s *stored) checkPhases() error {
+	if n := len(s.phases); uint64(n) != s.counters.phased {
+		return fmt.Errorf("H3: %d tasks have phases, and the counters are %+v", n, s.counters)
+	}
+	for num, r := range s.phases {
+		if s.tasks[num] == nil && s.dead[num] == nil {
+			return fmt.Errorf("H3: task %d has ended and has phases: %+v", num, *r)
+		}
+		if !slices.Equal(r.Done, s.results[num]) {
+			return fmt.Errorf("H1: task %d has results %v, and its row says %+v", num, s.results[num], *r)
+		}
+		delete(s.results, num)
+		if _, done := r.result(r.Index); done && r.Running || r.Percent < 0 || r.Percent > 100 || r.Overall < 0 || r.Overall > 100 {
+			return fmt.Errorf("H2: the phases of task %d are %+v", num, *r)
+		}
+	}
+	if len(s.results) > 0 {
+		return fmt.Errorf("H3: results without a row of their phases: %v", s.results)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/holdfast-dev/holdfast/internal/loglines"
+	"github.com/holdfast-dev/holdfast/internal/testing/loglines"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// minutes is a pool of one worker a partition, whose tasks take a minute or fail at once.
+// minutes is a pool of one worker a partition. Its tasks take a minute or fail at once.
 func minutes(partitions int) *pool {
 	return workerpool.New(config{
 		Name: "minutes", Concurrency: partitions, Partitions: partitions,
@@ -33,8 +33,8 @@ func minutes(partitions int) *pool {
 	})
 }
 
-// backlog is what the metrics tell of the tasks of a pool, and nothing if they tell
-// of none.
+// backlog is the text of the metrics about the tasks of a pool. It is empty if they have
+// none.
 func backlog(t *testing.T, h *object.Host) string {
 	t.Helper()
 	if series(t, h, "holdfast_tasks_pending") == nil {
@@ -83,8 +83,8 @@ func equal(t *testing.T, when, got, want string) {
 	}
 }
 
-// Proves W1. Case PL15. The metrics tell what tasks a pool has, and how long the
-// first ready one has waited, also while no turn runs.
+// Proves W1. Case PL15. The metrics tell how many tasks a pool has in each state, and how
+// long the first ready one has waited, also while no turn runs.
 func TestTasksByPool(t *testing.T) {
 	p := minutes(1)
 	inBubble(t, p, func(t *testing.T, h *object.Host, _ *loglines.Recorder) {
@@ -108,8 +108,8 @@ func TestTasksByPool(t *testing.T) {
 	})
 }
 
-// Proves W1. Case PL15. What was shown stays when a partition leaves memory, and goes
-// when it is deleted, in memory or not.
+// Proves W1. Case PL15. The figures of a partition stay in the metrics when it leaves
+// memory, and go when it is deleted, in memory or not.
 func TestTasksOfEvictedPartitions(t *testing.T) {
 	for _, evicted := range []bool{true, false} {
 		p := minutes(1)
@@ -133,8 +133,8 @@ func TestTasksOfEvictedPartitions(t *testing.T) {
 	}
 }
 
-// Proves W1. Case PL15. A task has waited since its time came: with its submission,
-// its delay, its retry or its replay.
+// Proves W1. Case PL15. The wait of a task counts from its submission, or from the end of
+// its delay, or from its retry or replay.
 func TestWaitsOfTasks(t *testing.T) {
 	p := minutes(1)
 	inBubble(t, p, func(t *testing.T, h *object.Host, _ *loglines.Recorder) {
@@ -174,8 +174,8 @@ func TestReadyAgainAtTheSamePlace(t *testing.T) {
 	})
 }
 
-// Proves W1. Case PL15. The partitions of a pool are added up, and a task whose row was
-// left to storage counts from its time too.
+// Proves W1. Case PL15. The metrics add up the partitions of a pool. A task counts from
+// its time even if memory does not hold its row.
 func TestTasksAfterAnOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem, p := memstore.New(), minutes(2)

@@ -20,8 +20,8 @@ func TestSharesSumUp(t *testing.T) {
 	}
 }
 
-// Proves W4. Case PL11. A window holds as many entries as it may, and leaves the first
-// one more to storage.
+// Proves W4. Case PL11. A window holds 8,192 entries and no more. The next entry stays in
+// storage.
 func TestWindowBound(t *testing.T) {
 	p := New(Config[int, int]{Name: "bound"})
 	if p.set.window != 8192 {

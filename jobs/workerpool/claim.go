@@ -4,39 +4,100 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Claim is a task in the hands of an outside worker, until Until.
+// Claim is a task that an outside worker holds until Lease.Until.
 type Claim[In any] struct {
 	Lease `json:"lease"`
 	Task  Task[In] `json:"task"`
 }
 
-// Lease is a worker's right to a claimed task. Its token fences: once the task
-// has ended, or was given to somebody else, Heartbeat, Ack and Nack with an old
-// Lease return jobs.ErrStaleExecution and change nothing.
+// Lease is the right of an outside worker to end a claimed task. Its token is a
+// fencing token: once the task has ended, or another worker has claimed it,
+// Heartbeat, Ack and Nack with the old Lease return jobs.ErrStaleExecution and
+// change nothing.
+//
+// A Lease is a plain value. A worker may store it, send it to another process,
+// or encode it as JSON.
 type Lease struct {
 	ID    TaskID        `json:"id"`
-	Token jobs.Token    `json:"token"`
-	For   time.Duration `json:"forNs"` // what a Heartbeat extends it by; 0: Config.Lease
-	Until time.Time     `json:"until"` // the attempt has failed then, unless there was a Heartbeat
-	// Cancelling says that the task was asked to end: Nack it. Heartbeat tells.
+	Token engine.Token  `json:"token"`
+	For   time.Duration `json:"forNs"` // the length that a Heartbeat extends it by; 0 means Config.Lease
+	Until time.Time     `json:"until"` // without a Heartbeat before this time the attempt fails
+	// Cancelling says that Cancel was called for the task, so the worker should
+	// stop and Nack it. Heartbeat sets it.
 	Cancelling bool `json:"cancelling,omitempty"`
 }
 
-// claimPart asks for up to Limit tasks.
-type claimPart struct {
-	Limit int
-	For   time.Duration // 0: Config.Lease
+// Claim gives up to n ready tasks to an outside worker. Each must be ended with
+// Ack or Nack within lease, or be extended with Heartbeat; otherwise the
+// attempt fails and the task is retried. A lease of zero means Config.Lease; a
+// negative one is a jobs.ErrInvalid.
+//
+// Claim does not wait: it returns no tasks if none may begin now. It asks the
+// partitions one after another, from a random one on. If one fails, it returns
+// the tasks claimed so far and the error.
+func (p *Pool[In, Out]) Claim(ctx context.Context, from object.Caller, n int, lease time.Duration) ([]Claim[In], error) {
+	if lease < 0 {
+		return nil, engine.Invalidf("workerpool", "lease %v is negative", lease)
+	}
+	parts, err := p.partitions(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	var all []Claim[In]
+	first := int(random(from) % uint64(parts))
+	for i := 0; i < parts && len(all) < n; i++ {
+		name := strconv.Itoa((first + i) % parts)
+		some, err := p.claim.Call(ctx, from, name, claimPart{n - len(all), lease})
+		all = append(all, some...)
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
 }
 
-// claim opens executions for tasks that are ready, and hands them out. A task that
-// cannot be handed out has failed with the error of hand.
-func (p *partition) claim(ctx context.Context, c claimPart, hand func(*row, jobs.Execution) error) error {
+// Heartbeat extends a lease by its length, counted from now, and returns the
+// new Lease. Its Cancelling tells whether Cancel was called for the task.
+// Error: jobs.ErrStaleExecution if the task has ended or the lease has expired.
+func (p *Pool[In, Out]) Heartbeat(ctx context.Context, from object.Caller, l Lease) (Lease, error) {
+	return p.heartbeat.Call(ctx, from, l.ID.object(), l)
+}
+
+// Ack ends a claimed task as done and stores its output. Error:
+// jobs.ErrStaleExecution if the lease is not valid any more, for example in a
+// second Ack.
+func (p *Pool[In, Out]) Ack(ctx context.Context, from object.Caller, l Lease, out Out) error {
+	_, err := p.ack.Call(ctx, from, l.ID.object(), receipt[Out]{l, out})
+	return err
+}
+
+// Nack ends the attempt at a claimed task as failed. The task is retried or
+// becomes a dead letter as Config.Retry says; jobs.Permanent, jobs.RetryAfter
+// and jobs.Snooze in cause work as in an error of Config.Work. Error:
+// jobs.ErrStaleExecution.
+func (p *Pool[In, Out]) Nack(ctx context.Context, from object.Caller, l Lease, cause error) error {
+	_, err := p.nack.Call(ctx, from, l.ID.object(), refused(l, cause))
+	return err
+}
+
+// claimPart is the argument of a claim from one partition.
+type claimPart struct {
+	Limit int           // the most tasks to hand out
+	For   time.Duration // the length of each lease; 0 means Config.Lease
+}
+
+// claim opens executions for up to c.Limit ready tasks and passes each to hand.
+// If hand returns an error, for example because the input cannot be decoded,
+// that attempt fails with the error and the next task is tried.
+func (p *partition) claim(ctx context.Context, c claimPart, hand func(*row, engine.Execution) error) error {
 	if p.pending == 0 || !p.mayStart() {
 		return nil
 	}
@@ -52,7 +113,7 @@ func (p *partition) claim(ctx context.Context, c claimPart, hand func(*row, jobs
 				return struct{}{}, bad
 			}
 			if refused := hand(r, x); refused != nil {
-				err = p.engine.Finish(ctx, x.Token, jobs.Result{}, refused)
+				err = p.engine.Finish(ctx, x.Token, engine.Result{}, refused)
 				continue
 			}
 			n++
@@ -62,16 +123,18 @@ func (p *partition) claim(ctx context.Context, c claimPart, hand func(*row, jobs
 	return err
 }
 
-// held finds the execution of a lease.
-func (p *partition) held(l Lease) (jobs.Execution, error) {
-	if a, runs := p.opened[l.ID.Number]; runs && a.token == l.Token {
+// held returns the execution of a lease, or jobs.ErrStaleExecution if the lease
+// is not valid any more.
+func (p *partition) held(l Lease) (engine.Execution, error) {
+	if a, runs := p.executing[l.ID.Number]; runs && a.token == l.Token {
 		if x, open := p.engine.Lookup(a.token); open && x.Outside {
 			return x, nil
 		}
 	}
-	return jobs.Execution{}, fmt.Errorf("task %s: %w", l.ID, p.engine.Stale(l.Token))
+	return engine.Execution{}, fmt.Errorf("task %s: %w", l.ID, p.engine.Stale(l.Token))
 }
 
+// heartbeat extends a lease and reports whether the task was asked to end.
 func (p *partition) heartbeat(ctx context.Context, l Lease) (Lease, error) {
 	if _, err := p.held(l); err != nil {
 		return l, err
@@ -87,7 +150,7 @@ func (p *partition) heartbeat(ctx context.Context, l Lease) (Lease, error) {
 	})
 }
 
-// ack ends a claimed task as done.
+// ack ends a claimed task as done and stores its output.
 func (p *partition) ack(ctx context.Context, l Lease, output []byte) (struct{}, error) {
 	x, err := p.held(l)
 	if err != nil {
@@ -102,7 +165,8 @@ func (p *partition) ack(ctx context.Context, l Lease, output []byte) (struct{}, 
 	})
 }
 
-// refusal is a Nack.
+// refusal is a Nack as it is sent to the partition. An error value cannot be
+// encoded, so its text and its instructions travel as fields.
 type refusal struct {
 	Lease     Lease
 	Cause     string
@@ -111,7 +175,7 @@ type refusal struct {
 	Snooze    *time.Duration `json:",omitempty"` // of jobs.Snooze
 }
 
-// refused is the Nack that tells the cause given.
+// refused takes the text and the instructions out of a cause.
 func refused(l Lease, cause error) refusal {
 	if cause == nil {
 		return refusal{Lease: l, Cause: "nack"}
@@ -120,13 +184,13 @@ func refused(l Lease, cause error) refusal {
 	if d, ok := object.RetryDelay(cause); ok {
 		n.After = &d
 	}
-	if d, ok := jobs.SnoozeDelay(cause); ok {
+	if d, ok := engine.SnoozeDelay(cause); ok {
 		n.Snooze = &d
 	}
 	return n
 }
 
-// err is the error that the attempt ends with.
+// err rebuilds the error that the attempt ends with.
 func (n *refusal) err() error {
 	err := errors.New(n.Cause)
 	switch {
@@ -140,12 +204,24 @@ func (n *refusal) err() error {
 	return err
 }
 
-// nack ends an attempt at a claimed task without its success.
+// nack ends an attempt at a claimed task as failed.
 func (p *partition) nack(ctx context.Context, n refusal) (struct{}, error) {
 	if _, err := p.held(n.Lease); err != nil {
 		return struct{}{}, err
 	}
 	return turn(ctx, p, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, p.engine.Finish(ctx, n.Lease.Token, jobs.Result{}, n.err())
+		return struct{}{}, p.engine.Finish(ctx, n.Lease.Token, engine.Result{}, n.err())
 	})
+}
+
+// claimAll claims up to g.Limit tasks of one partition for an outside worker.
+func (p *Pool[In, Out]) claimAll(part *partition, ctx context.Context, g claimPart) (all []Claim[In], err error) {
+	err = part.claim(ctx, g, func(r *row, x engine.Execution) error {
+		t, err := p.taskOf(part, r, &x, part.inputVersion(r.num))
+		if err == nil {
+			all = append(all, Claim[In]{Lease{ID: t.ID, Token: x.Token, For: g.For, Until: x.Lease}, *t})
+		}
+		return err
+	})
+	return all, err
 }

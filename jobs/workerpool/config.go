@@ -1,88 +1,121 @@
 package workerpool
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
+	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Config defines a pool of tasks with inputs In and outputs Out, which are
-// encoded by the host's codec. Only Name is required.
+// Config defines a pool of tasks with inputs In and outputs Out. The host's
+// codec (object.Options.Codec) encodes both. Only Name is required; every other
+// field has a default that is fit for production.
 type Config[In, Out any] struct {
-	// Name is the pool's class name.
+	// Name is the class name of the pool's partitions. Stored tasks belong to
+	// it, so it must not change while tasks are stored. Required.
 	Name string
-	// Version names the form of In: at most 128 bytes. It is stored with the inputs
-	// of the tasks that are submitted, where it is not that of the tasks before (J15).
+	// Version names the form of In, in at most 128 bytes. Change it together
+	// with In when old inputs need Migrate. A partition stores it once for a
+	// range of tasks, so it costs nothing per task (J15).
 	Version string
-	// Migrate makes an input of the bytes of one that was stored under another
-	// Version, older or, after a rollback, newer; from is that Version, empty for an
-	// input that had none. It is called beside the turns for Work and OnDead, and in
-	// a turn of the partition for Claim and DeadLetters, each time: the stored input
-	// stays as it is. So it must be quick and depend on its arguments alone; raw is a
-	// copy. An error or a panic is that of an input that cannot be decoded. Nil: the
-	// host's codec decodes inputs of all versions. It needs a Version. Outputs have no
-	// version: one that cannot be decoded is told by its task's status, as it is stored.
+	// Migrate decodes an input that was stored under another Version: an older
+	// one or, after a rollback, a newer one. from is that Version; it is empty
+	// for an input stored without one. raw is a copy.
+	//
+	// Migrate is called each time an input is read, because stored inputs are
+	// never rewritten: outside of turns for Work and OnDead, within a turn of
+	// the partition for Claim and DeadLetters. So it must be quick and depend
+	// on its arguments alone. An error or a panic counts as an input that
+	// cannot be decoded. Outputs have no version: if an output cannot be
+	// decoded, Pool.Status returns its bytes in Status.Raw.
+	//
+	// Migrate requires a Version. Nil: the codec decodes all inputs.
 	Migrate func(from string, raw []byte) (In, error)
-	// Work runs a task; it may run several at a time. A nil error means that the
-	// task is done and its output is stored. ctx ends when the task is cancelled,
-	// has used up its Timeout, or the host shuts down. Nil: tasks wait for
-	// outside workers to claim them.
+	// Work runs one attempt at a task. Up to Concurrency calls run
+	// concurrently. If the error is nil, the task is done and the output is
+	// stored. ctx ends when the task is cancelled, when Timeout has passed, or
+	// when the host shuts down; Work should return soon after that. A panic
+	// counts as an error.
+	//
+	// Nil: tasks wait until outside workers claim them.
 	Work func(ctx context.Context, t *Task[In]) (Out, error)
 
-	// Concurrency is how many tasks may run at a time in the whole pool. It must
-	// not be less than Partitions. Default: 16, or Partitions if that is more.
+	// Concurrency is how many tasks of the pool may run at a time on this host.
+	// It must not be less than Partitions. Default: 16, or Partitions if that
+	// is more.
 	Concurrency int
-	// Partitions is how many objects share the pool's tasks, each with its share
-	// of Concurrency. It may be changed between two openings of a store: tasks
-	// of a partition that is no longer used still run there, at least one at a
-	// time. So if the pool has ever had more partitions than Concurrency, as many
-	// tasks as these may run at a time; per-key order and idempotency keys hold within a partition. Default: 1.
+	// Partitions is how many objects share the pool's tasks; each has an equal
+	// share of Concurrency and MaxQueued. More partitions use more processors.
+	// The order of a key and the uniqueness of an idempotency key hold within a
+	// partition. Between 1 and 1024. Default: 1.
+	//
+	// The number may change between two openings of a store. Tasks in a
+	// partition that is not used any more still run there, at least one at a
+	// time. So a pool that once had more partitions than Concurrency may run as
+	// many tasks as it had partitions.
 	Partitions int
-	// PerKey is how many tasks with one key may run at a time. Default: 1.
+	// PerKey is how many tasks with the same key may run at a time. Default: 1.
 	PerKey int
-	// MaxQueued is how many tasks may be pending in the pool, in equal shares of
-	// its partitions; beyond, Enqueue returns ErrQueueFull. Default: 10 million.
+	// MaxQueued is how many tasks may be pending in the pool, divided equally
+	// among its partitions. A partition that has its share returns
+	// ErrQueueFull. Default: 10 million.
 	MaxQueued int
-	// Queues are the weights of the named queues, from 1 to 1000. Queues that have
-	// tasks share the workers by weight. The queue "" is there without being
-	// named, with weight 1. Default: the queue "" alone.
+	// Queues maps the names of queues to weights from 1 to 1000. Queues that
+	// have ready tasks share the workers by weight: for example, with weights 3
+	// and 1 three of four tasks begin from the first. The queue "" always
+	// exists and has weight 1 unless it is named here. Default: only the queue
+	// "".
 	Queues map[string]int
 
-	// Timeout ends the context of one attempt. Zero means no limit.
+	// Phases names the phases of a task in their order, for example "download"
+	// and "parse", so that Work can call Phase and Task.Progress. A stored result
+	// belongs to the name and its place in the list, so while tasks are stored,
+	// add names at the end only. At most 64 different names of 1 to 128 bytes.
+	// Phases requires Work. Default: none.
+	Phases []string
+
+	// Timeout bounds one attempt: its context ends then. Zero means no limit.
 	Timeout time.Duration
-	// Retry says when and how often a failed task is tried again. A lease that an
-	// outside worker let end is a failure; a crash of this process is none, but a
-	// task that kills its process becomes a dead letter after a few crashes that
-	// are charged to it alone. A task whose input cannot be decoded is dead at once,
-	// with that error. Default: 3 attempts, after 1 s and 2 s.
+	// Retry says how often and how soon a failed task is tried again. A lease
+	// that an outside worker let expire is a failure. A crash of this process
+	// is not, but a task that repeatedly kills its process while it runs alone
+	// becomes a dead letter. An input that cannot be decoded is never retried.
+	// Default: 3 attempts, with waits of 1 s and 2 s.
 	Retry jobs.Retry
-	// Lease is how long a running task may be without a sign of life before it
-	// counts as failed; for work in this process the pool gives the sign.
-	// Default: 30 s.
+	// Lease is how long a running task may go without a sign of life before its
+	// attempt fails. The pool renews the leases of its own Work; an outside
+	// worker calls Heartbeat. Default: 30 s.
 	Lease time.Duration
-	// Heartbeat is how often the pool extends the leases of its own work.
+	// Heartbeat is how often the pool renews the leases of its own Work.
 	// Default: a third of Lease.
 	Heartbeat time.Duration
 
-	// KeepDone is how long a done or cancelled task, with its output, can be asked
-	// for. Its input is dropped at once. Negative: not at all; then Wait ends with
-	// jobs.ErrNotFound. Default: 1 hour.
+	// KeepDone is how long Status and Wait can return a done or cancelled task
+	// with its output. The input is removed at once. Negative: not at all, and
+	// Wait returns jobs.ErrNotFound when the task has ended. Default: 1 hour.
 	KeepDone time.Duration
-	// Events adds an event for each start and success to those of failures,
-	// retries and dead letters.
+	// Events adds an event for each start and each success. Failures, retries
+	// and dead letters always have one, and so has a success in a pool with Phases,
+	// which stores events anyway. Default: false, because most programs
+	// read only the latter and each event is a stored row.
 	Events bool
 
-	// OnDead is called for each task that becomes a dead letter, also for one whose
-	// input cannot be decoded (DeadLetter.DecodeError), beside the turns; at least
-	// once, unless ten calls in a row fail, or the call kills its process. A repeat,
-	// after an error or a crash, has the same ID.
+	// OnDead is called for each task that becomes a dead letter, outside of
+	// turns, up to 4 calls a partition at a time. An input that cannot be
+	// decoded is no obstacle: see DeadLetter.DecodeError. It is called at least
+	// once, and again after an error or a crash, with the same DeadLetter.ID.
+	// The pool gives up after ten calls in a row that failed, or if the call
+	// kills its process.
 	OnDead func(ctx context.Context, d DeadLetter[In]) error
-	// OnEmpty is called, beside the turns, when the last task of a partition has
-	// ended; at least once, unless ten calls in a row fail, or the call kills its
-	// process. New tasks may have come meanwhile. A last task that ends while a call
-	// that failed waits to be repeated asks for no call of its own.
+	// OnEmpty is called outside of turns when the last task of a partition has
+	// ended. New tasks may have come before the call. It is called at least
+	// once, under the rules of OnDead. If the last task ends again while a
+	// failed call waits to be repeated, that repetition serves for both.
 	OnEmpty func(ctx context.Context, partition int) error
 }
 
@@ -98,29 +131,33 @@ const (
 	maxQueues     = 64
 	maxWeight     = 1000
 	maxPriority   = 1000
-	maxBatch      = 10_000 // tasks of one EnqueueBatch
+	maxBatch      = 10_000 // tasks in one EnqueueBatch
 )
 
+// withDefaults returns a copy of c with each zero field replaced by its
+// default.
 func (c *Config[In, Out]) withDefaults() Config[In, Out] {
 	d := *c
-	d.Partitions = defaultTo(d.Partitions, 1)
-	d.Concurrency = defaultTo(d.Concurrency, max(defaultConcurrency, d.Partitions))
-	d.PerKey = defaultTo(d.PerKey, 1)
-	d.MaxQueued = defaultTo(d.MaxQueued, defaultMaxQueued)
-	d.KeepDone = defaultTo(d.KeepDone, defaultKeepDone)
-	d.Retry.MaxAttempts = defaultTo(d.Retry.MaxAttempts, defaultAttempts)
+	d.Partitions = cmp.Or(d.Partitions, 1)
+	d.Concurrency = cmp.Or(d.Concurrency, max(defaultConcurrency, d.Partitions))
+	d.PerKey = cmp.Or(d.PerKey, 1)
+	d.MaxQueued = cmp.Or(d.MaxQueued, defaultMaxQueued)
+	d.KeepDone = cmp.Or(d.KeepDone, defaultKeepDone)
+	d.Retry.MaxAttempts = cmp.Or(d.Retry.MaxAttempts, defaultAttempts)
 	return d
 }
 
-func defaultTo[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
+// Validate returns the first mistake in c, as a jobs.ErrInvalid. object.Open does the same.
+// It gives zero fields their defaults first, and leaves c as it is.
+func (c Config[In, Out]) Validate() error {
+	d := c.withDefaults()
+	if err := d.validate(); err != nil {
+		return engine.Invalidf(strings.TrimSpace("workerpool "+c.Name), "%w", err)
 	}
-	return v
+	return nil
 }
 
-// validate reports the first mistake in a config with its defaults.
+// validate reports the first mistake in a Config that has its defaults.
 func (c *Config[In, Out]) validate() error {
 	switch {
 	case c.Name == "":
@@ -144,6 +181,9 @@ func (c *Config[In, Out]) validate() error {
 			return fmt.Errorf("%w: name of queue %q is longer than %d bytes", jobs.ErrInvalid, name, maxQueueBytes)
 		}
 	}
+	if err := validPhases(c.Phases, c.Work != nil); err != nil {
+		return err
+	}
 	reader := c.reader()
 	if err := reader.Validate(); err != nil {
 		return err
@@ -151,17 +191,41 @@ func (c *Config[In, Out]) validate() error {
 	return c.engine().Validate()
 }
 
-// reader reads inputs as they are stored.
-func (c *Config[In, Out]) reader() jobs.Reader[In] {
-	return jobs.Reader[In]{Version: c.Version, Migrate: c.Migrate, Field: "Migrate"}
+// reader decodes stored inputs.
+func (c *Config[In, Out]) reader() engine.Reader[In] {
+	return engine.Reader[In]{Version: c.Version, Migrate: c.Migrate, Field: "Migrate"}
 }
 
-// engine returns the settings of the execution engine.
-func (c *Config[In, Out]) engine() jobs.Options {
+// engine returns the settings of the execution engine. LazyAlarm spares a write
+// for each task that begins, because a partition with running tasks already has
+// an alarm for its next lease check.
+func (c *Config[In, Out]) engine() engine.Options {
 	retry := c.Retry
 	retry.RetryIf = retryable(retry.RetryIf)
-	return jobs.Options{
+	return engine.Options{
 		Retry: retry, Timeout: c.Timeout, Lease: c.Lease, Heartbeat: c.Heartbeat,
-		LossIsFailure: true, LazyAlarm: true, Quiet: !c.Events,
+		LossIsFailure: true, LazyAlarm: true, Quiet: !c.Events, TellSuccess: len(c.Phases) > 0,
 	}
+}
+
+// settings is a Config without its type parameters, so that partition needs
+// none.
+type settings struct {
+	name        string
+	version     string // names the form of the inputs stored now
+	partitions  int
+	concurrency int
+	perKey      int
+	maxQueued   int
+	queues      []*line // names and weights; each partition makes lines of its own
+	phases      []string
+	keepDone    time.Duration
+	window      int // the most entries of a window; tests make it small
+	engine      engine.Options
+
+	work    func(ctx context.Context, p *partition, r *row, x engine.Execution, version string) ([]byte, error) // nil: tasks are claimed
+	onDead  func(ctx context.Context, p *partition, r *row, version string) error
+	onEmpty func(ctx context.Context, partition int) error
+	widest  *object.Method[int, int]
+	pool    any // the *Pool, which Task.Pool returns
 }

@@ -2,15 +2,18 @@ package workerpool_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/crashes"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
+	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -22,7 +25,7 @@ const crashLimit = 2 // concurrency of the pools
 func exhaust(t *testing.T, partitions int, scenario harness.Scenario, opts ...harness.Option) {
 	t.Helper()
 	crashes.Try(t, scenario, append(opts, harness.NoTornBatch, harness.OneAlarm, harness.NoLostAck, harness.NeverOrphaned, harness.Shards(2),
-		harness.Invariant("W1, W3", func(store *storage.Store) error {
+		harness.Invariant("W1, W3, W10", func(store *storage.Store) error {
 			return workerpool.Audit(store, "pool", partitions, crashLimit, 1)
 		}))...)
 }
@@ -71,8 +74,8 @@ func ask[R any](s *harness.Sim, fn func() (R, error)) R {
 	return r
 }
 
-func status(s *harness.Sim, p *pool, id workerpool.TaskID) workerpool.Info[string] {
-	return ask(s, func() (workerpool.Info[string], error) { return p.Status(s.Context(), s, id) })
+func status(s *harness.Sim, p *pool, id workerpool.TaskID) workerpool.Status[string] {
+	return ask(s, func() (workerpool.Status[string], error) { return p.Status(s.Context(), s, id) })
 }
 
 func expect(s *harness.Sim, p *pool, id workerpool.TaskID, want workerpool.State) {
@@ -130,8 +133,8 @@ func TestCrashTasksAreDoneOnce(t *testing.T) {
 	})
 }
 
-// Proves W3. Proves W5. Case WP2. A task that fails, or is lost, waits for its retry, and
-// the later task of its key waits for it; another key does not.
+// Proves W3. Proves W5. Case WP2. A task that fails, or is lost, waits for its retry. A
+// later task of its key waits for it, and a task of another key does not.
 func TestCrashKeepsTheOrderOfAKey(t *testing.T) {
 	exhaust(t, 1, func(s *harness.Sim) {
 		p := newPool(s, config{Work: func(_ context.Context, t *workerpool.Task[string]) (string, error) {
@@ -164,8 +167,9 @@ func TestCrashKeepsTheOrderOfAKey(t *testing.T) {
 	})
 }
 
-// Proves W6. Case 19. Case WP4. A task that fails for good is a dead letter with all its
-// errors; the hook is told at least once, and once more at most for each crash.
+// Proves W6, W10. Case 19. Case WP4. A task that fails for good is a dead letter with all its
+// errors, which is in the list of all dead work too; the hook is told at least once, and once
+// more at most for each crash.
 func TestCrashDeadLetter(t *testing.T) {
 	exhaust(t, 1, func(s *harness.Sim) {
 		p := newPool(s, config{
@@ -187,6 +191,13 @@ func TestCrashDeadLetter(t *testing.T) {
 			if len(letters) != 1 || letters[0].ID != id || letters[0].In != "a" || len(letters[0].Failures) != 2 || letters[0].Reason != jobs.ReasonAttempts {
 				s.Errorf("W6: dead letters %+v", letters)
 			}
+			s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error {
+				all, err := lettersOf(h.DeadLetters(ctx, object.DeadLettersOptions{Limit: object.MaxPage}))
+				if err == nil && (len(all) != 1 || all[0].Kind != workerpool.DeadTask || all[0].LastError != "broken") {
+					s.Errorf("W10: the list of all dead work is %+v", all)
+				}
+				return err
+			}))
 			if n := s.World().Count("dead/" + id.String()); n < 1 || n > 1+s.Crashes() {
 				s.Errorf("W6: the hook was told %d times, with %d crashes", n, s.Crashes())
 			}
@@ -197,15 +208,82 @@ func TestCrashDeadLetter(t *testing.T) {
 	})
 }
 
-// Proves W6. A dead letter that is replayed runs again, with fresh attempts.
+// Proves W6, W10. A dead letter that is discarded is gone from both lists in one commit.
+func TestCrashDiscardDead(t *testing.T) {
+	exhaust(t, 1, func(s *harness.Sim) {
+		p := newPool(s, config{
+			Retry: jobs.Retry{MaxAttempts: 1},
+			Work:  func(context.Context, *workerpool.Task[string]) (string, error) { return "", errors.New("broken") },
+		})
+		s.Host(p)
+		id := enqueue(s, p, "a")
+		s.Advance(20 * time.Second)
+		s.OK(s.Retry(func() error {
+			_, err := p.DiscardDead(s.Context(), s, id)
+			if errors.Is(err, jobs.ErrNotFound) {
+				return nil // an earlier try was stored
+			}
+			return err
+		}))
+		finally(s, func() {
+			expect(s, p, id, workerpool.Cancelled)
+			stats(s, p)
+		})
+	})
+}
+
+// Proves W10. The partition of a store of before letters gives them to its dead tasks, one in
+// each batch here. Whenever the process dies, no task has two letters, and at the end each
+// has one.
+func TestCrashLettersOfAnOlderStore(t *testing.T) {
+	const tasks = 3
+	number := func(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
+	old := object.Define("pool", func(_ context.Context, st *object.State) (*object.State, error) { return st, nil })
+	write := object.Handle(old, "write", func(st *object.State, ctx context.Context, _ int) (int, error) {
+		all := map[string][]byte{"c": []byte("\x01\x00\x00\x0b\x03\x00\x00\x00\x03\x00\x03\x00\x03\x01\x00" + "\x02\x00\x01\x00\x00")}
+		for n := range uint64(tasks) {
+			all["z/"+number(n+1)] = []byte("\x01\x03" + string(rune(n+1)) + "\x00\x00\x02\x02\x00\x00\x00" + "\x02" + `""` + "\x00\x00")
+		}
+		for key, value := range all {
+			if err := st.Storage().PutBytes(ctx, key, value); err != nil {
+				return 0, err
+			}
+		}
+		return 0, nil
+	})
+	crashes.Try(t, func(s *harness.Sim) {
+		s.Host(old)
+		s.OK(s.Retry(func() error { _, err := write.Call(s.Context(), s, "0", 0); return err }))
+		p := newPool(s, config{})
+		s.Restart(harness.WithCode(p))
+		stats(s, p)
+		finally(s, func() {
+			s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error {
+				all, err := lettersOf(h.DeadLetters(ctx, object.DeadLettersOptions{Limit: object.MaxPage}))
+				if bare, bad := workerpool.AuditLetters(h.Store(), "pool"); err == nil && (len(all) != tasks || bare > 0 || bad != nil) {
+					s.Errorf("W10: %d letters, %d dead tasks without, %v", len(all), bare, bad)
+				}
+				return err
+			}))
+		})
+	}, harness.NoTornBatch, harness.OneAlarm, harness.NoLostAck, harness.Shards(2),
+		harness.HostOptions(func(o *object.Options) { o.MaxBatchBytes = 7 << 10 }),
+		harness.Invariant("W10", func(store *storage.Store) error {
+			_, err := workerpool.AuditLetters(store, "pool")
+			return err
+		}))
+}
+
+// Proves W6, W10. A dead letter that is replayed runs again, with fresh attempts.
 func TestCrashReplay(t *testing.T) {
 	exhaust(t, 1, func(s *harness.Sim) {
 		healed := false
 		p := newPool(s, config{
-			// Enough for three lost executions after the replay, and not for these and the one before.
+			// These attempts suffice for three lost executions after the replay, but not
+			// for the one before it as well.
 			Retry: jobs.Retry{
 				MaxAttempts: 4, Backoff: jobs.Constant(time.Second),
-				RetryIf: func(err error) bool { return errors.Is(err, jobs.ErrLost) },
+				RetryIf: func(err error) bool { return errors.Is(err, engine.ErrLost) },
 			},
 			Work: func(context.Context, *workerpool.Task[string]) (string, error) {
 				if !healed {
@@ -236,8 +314,8 @@ func TestCrashReplay(t *testing.T) {
 	})
 }
 
-// Proves W7. Case WP5. A paused pool is paused after a crash too, and has no alarm; resumed,
-// it runs what it has.
+// Proves W7. Case WP5. A paused pool is paused after a crash too, and has no alarm. After
+// Resume it runs its tasks.
 func TestCrashWhilePaused(t *testing.T) {
 	exhaust(t, 1, func(s *harness.Sim) {
 		p := newPool(s, config{})
@@ -282,7 +360,7 @@ func TestCrashClaims(t *testing.T) {
 		first := claim()
 		var second []workerpool.Claim[string]
 		for n := 0; len(second) == 0 && n <= 1+s.Crashes(); n++ {
-			s.Advance(15 * time.Second) // a lease ends, also of a claim whose reply was lost
+			s.Advance(15 * time.Second) // a lease ends, also of a claim with a lost reply
 			second = claim()
 		}
 		if len(second) != 1 || second[0].ID != id || second[0].Task.Attempt < 2 {

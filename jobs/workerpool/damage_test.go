@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/engine"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
@@ -79,7 +80,7 @@ func newHurt(t *testing.T, prefix string) *hurt {
 		Name: "tasks", Retry: jobs.Retry{MaxAttempts: 1},
 		Work: func(_ context.Context, t *workerpool.Task[string]) (string, error) { return "", errors.New("bad") },
 	})}
-	open := func(e storage.Engine) {
+	open := func(e engine.Engine) {
 		h, err := object.Open(object.Options{Storage: storage.Options{Engine: e, Shards: 1}, Logger: slog.New(slog.DiscardHandler)}, d.p)
 		if err != nil {
 			t.Fatal(err)
@@ -136,8 +137,9 @@ func cutShort(t *testing.T, mem *memstore.Store, id storage.ID, prefix string) {
 	}
 }
 
-// notClosed is an engine for another store after the one that closes it.
-type notClosed struct{ storage.Engine }
+// notClosed is an engine that stays open when its store closes, so that another store can
+// use it.
+type notClosed struct{ engine.Engine }
 
 func (e notClosed) Close() error { return e.Sync() }
 

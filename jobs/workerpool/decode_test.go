@@ -31,8 +31,9 @@ func (p *former) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Proves W6. Case PL3. A task whose input cannot be decoded is dead at once with that
-// error; it is told to OnDead and listed with its raw bytes, beside the other letters.
+// Proves W6. Case PL3. A task with an input that cannot be decoded is dead at once with
+// that error. OnDead gets it, and the list has it with its raw bytes, beside the other
+// letters.
 func TestUndecodableInput(t *testing.T) {
 	told := make(chan workerpool.DeadLetter[former], 2)
 	p := workerpool.New(workerpool.Config[former, string]{
@@ -71,8 +72,8 @@ func TestUndecodableInput(t *testing.T) {
 	}
 }
 
-// Proves W6. A claim passes over a task whose input cannot be decoded, which is dead,
-// and gives the next one.
+// Proves W6. A claim passes over a task with an input that cannot be decoded, which is
+// dead, and gives the next one.
 func TestUndecodableClaim(t *testing.T) {
 	p := workerpool.New(workerpool.Config[former, string]{Name: "former", Concurrency: 2})
 	h := inMemory(t, object.Options{}, p)
@@ -89,8 +90,8 @@ func TestUndecodableClaim(t *testing.T) {
 	}
 }
 
-// Proves W6. The status of a task whose output cannot be decoded tells so, with the
-// raw output, and Wait fails.
+// Proves W6. If the output of a task cannot be decoded, its status says so, with the raw
+// output, and Wait fails.
 func TestUndecodableOutput(t *testing.T) {
 	p := workerpool.New(workerpool.Config[string, former]{
 		Name: "former", Work: func(context.Context, *workerpool.Task[string]) (former, error) { return "bad", nil },
@@ -106,8 +107,8 @@ func TestUndecodableOutput(t *testing.T) {
 	}
 }
 
-// metric is the value of a metric of the host, summed over the series that have the
-// labels; a histogram is its count.
+// metric is the value of a metric of the host, summed over the series with the labels.
+// The value of a histogram is its count.
 func metric(t testing.TB, h *object.Host, name string, labels map[string]string) (sum float64) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -160,10 +161,10 @@ func TestStaleLeasesAreCounted(t *testing.T) {
 	}
 }
 
-// Case PL5. The exported results have names in camel case and states as text, and
-// decode to what they were.
+// Case PL5. The exported results have names in camel case and states as text. Decoded,
+// they are equal to the originals.
 func TestResultsAsJSON(t *testing.T) {
-	info := workerpool.Info[string]{
+	info := workerpool.Status[string]{
 		ID: workerpool.TaskID{Partition: 1, Number: 2}, State: workerpool.Dead, Key: "k", Attempt: 3, Result: "r",
 		Failures: []workerpool.Failure{{Attempt: 1, Error: "e"}},
 	}
@@ -184,7 +185,7 @@ func TestResultsAsJSON(t *testing.T) {
 			}
 		}
 	}
-	var back workerpool.Info[string]
+	var back workerpool.Status[string]
 	if err := json.Unmarshal(must(json.Marshal(info)), &back); err != nil || back.State != info.State || back.ID != info.ID {
 		t.Errorf("decoded %+v, %v", back, err)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-dev/holdfast/harness"
 )
 
-// A call of OnEmpty that fails is made ten times in all, with waits that grow by a
-// second and survive a restart, and not an eleventh time. The next last task asks for a
-// call of its own, with ten tries.
+// A failing call of OnEmpty is made ten times in all, with waits that grow by a second
+// and survive a restart. There is no eleventh call. The next time that the pool is empty
+// there is a new call, with ten tries.
 func TestOnEmptyThatFails(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		var at []time.Duration
@@ -42,7 +42,8 @@ func TestOnEmptyThatFails(t *testing.T) {
 	})
 }
 
-// The last of the ten calls may succeed, crash where it may, and is the last then.
+// A call of OnEmpty that succeeds after failures is not repeated, except once for each
+// crash.
 func TestCrashOnEmptyThatFails(t *testing.T) {
 	exhaust(t, 1, func(s *harness.Sim) {
 		failed := 0

@@ -29,7 +29,7 @@ func TestErrorsNameOnePackage(t *testing.T) {
 	_, texts["workerpool: invalid: the delay must not be negative: -1ns"] = p.Enqueue(ctx, h, "", workerpool.Delay(-1))
 	_, texts["workerpool: invalid: 10001 tasks in a batch, the most are 10000"] = p.EnqueueBatch(ctx, h, make([]workerpool.Item[string], 10_001))
 	_, texts["workerpool: invalid: lease -1ns is negative"] = p.Claim(ctx, h, 1, -1)
-	_, texts["workerpool: invalid: task id \"7\""] = workerpool.ParseTaskID("7")
+	_, texts["workerpool: invalid: task id \"7\" is not of the form 0-17"] = workerpool.ParseTaskID("7")
 	texts["workerpool: invalid: state \"closed\""] = json.Unmarshal([]byte(`"closed"`), new(workerpool.State))
 	for want, err := range texts {
 		if err == nil || err.Error() != want || !errors.Is(err, jobs.ErrInvalid) {

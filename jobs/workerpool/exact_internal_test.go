@@ -63,8 +63,9 @@ func TestBoundsOfConfig(t *testing.T) {
 	}
 }
 
-// Proves W4: a task goes by its key, else by its unique key, else by its idempotency
-// key, and a repeat from elsewhere goes there too.
+// Proves W4: the key of a task chooses its partition; without a key its unique key does,
+// and else its idempotency key. A repeat goes to the same partition, also with another
+// input.
 func TestRoute(t *testing.T) {
 	p := New(Config[string, string]{Name: "p", Partitions: 64, Concurrency: 64})
 	at := func(in string, o options) string { return p.route(nil, &submission[string]{In: in, Options: o}) }

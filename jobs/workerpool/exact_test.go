@@ -37,8 +37,8 @@ func TestDelaysAreExact(t *testing.T) {
 	}
 }
 
-// Proves W6. Case PL10. Of a task that fails often, the first and the last 50 failures
-// are kept; up to 100 all of them.
+// Proves W6. Case PL10. A task that fails often keeps its first and its last 50 failures,
+// and all of them up to 100.
 func TestFirstAndLastFailuresAreKept(t *testing.T) {
 	for _, attempts := range []int{100, 101, 130} {
 		p := workerpool.New(config{
@@ -67,8 +67,8 @@ func TestFirstAndLastFailuresAreKept(t *testing.T) {
 	}
 }
 
-// Proves W3. Case PL12. As many tasks run as Concurrency says, and not one more; when one
-// ends, one begins.
+// Proves W3. Case PL12. Exactly Concurrency tasks run at a time, and when one ends, one
+// begins.
 func TestConcurrencyIsExact(t *testing.T) {
 	const limit = 3
 	began, free := make(chan struct{}, 100), make(chan struct{})

@@ -68,5 +68,5 @@ func ExampleNew() {
 	}
 	// Output:
 	// made cat.png.100
-	// task 0-2: workerpool: task is dead: width must be positive
+	// thumbnails: task 0-2: workerpool: task is dead: width must be positive
 }

@@ -58,5 +58,5 @@ func ExampleTask_Sleep() {
 	if err := host.Shutdown(ctx); err != nil {
 		log.Fatal(err)
 	}
-	// Output: task 0-1: workerpool: task is dead: jobs: execution timed out
+	// Output: scan: task 0-1: workerpool: task is dead: jobs: execution timed out
 }

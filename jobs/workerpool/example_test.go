@@ -104,7 +104,7 @@ func ExamplePool_Wait() {
 		_, err := shout.Wait(ctx, h, task.ID)
 		fmt.Println(errors.Is(err, workerpool.ErrFailed), err)
 	}, shout)
-	// Output: true task 0-1: workerpool: task is dead: nothing to say
+	// Output: true shout: task 0-1: workerpool: task is dead: nothing to say
 }
 
 func ExamplePool_Cancel() {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// A task row that can be read is read again as the same after it was written.
+// A task row that can be read is the same after it is written and read again.
 func FuzzDecodeRow(f *testing.F) {
 	for _, r := range []row{
 		{order: 1, key: "k", queue: "q", input: []byte("in")},
@@ -49,7 +49,7 @@ func FuzzDecodeRow(f *testing.F) {
 	})
 }
 
-// So are the counters, whatever lines the row tells of.
+// The counters are decoded or refused too, for any number of lines that the row tells of.
 func FuzzDecodeCounters(f *testing.F) {
 	f.Add((&counters{submitted: 3, pending: 1, done: 2, changed: 5}).append(nil, &lines{}))
 	f.Add((&counters{mode: 1, emptyDue: true}).append(nil, &lines{all: []*line{{name: "fast", pass: 9}}}))

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Proves J9. Case PL14. Tasks whose retries are used up are given up, and the ends of executions are counted by class, under names of outcomes
-// without blanks.
+// Proves J9. Case PL14. Tasks with no retries left are given up, and the ends of
+// executions are counted by class, under names of outcomes without blanks.
 func TestExecutionsByClass(t *testing.T) {
 	fails := func(context.Context, *workerpool.Task[string]) (string, error) { return "", errors.New("no") }
 	works := func(context.Context, *workerpool.Task[string]) (string, error) { return "", nil }

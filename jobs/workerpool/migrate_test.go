@@ -13,16 +13,17 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/crashes"
-	"github.com/holdfast-dev/holdfast/internal/loglines"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
+	"github.com/holdfast-dev/holdfast/internal/testing/loglines"
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// Two forms of one input. The codec decodes each as an empty one of the other, so
-// that only Migrate tells them apart.
+// Two forms of one input. The codec decodes each as an empty value of the other, so that
+// only Migrate tells them apart.
 type (
 	oldInput struct{ Text string }
 	newInput struct{ Words []string }
@@ -36,8 +37,9 @@ func formOf(raw []byte) string {
 	return "2"
 }
 
-// formed is a definition with a Migrate that makes In of Other. Text is the text of an In;
-// healed lets the task "dead" be done; "dead too" never is, and "a late one" fails once.
+// formed is a definition with a Migrate that makes an In from an Other; text is the text
+// of an In. The task "dead" fails for good unless healed, "dead too" always does, and "a
+// late one" fails once.
 func formed[In, Other any](s *harness.Sim, version string, migrate func(Other) In, text func(In) string, healed bool) *workerpool.Pool[In, string] {
 	return workerpool.New(workerpool.Config[In, string]{
 		Name: "pool", Concurrency: crashLimit, Version: version, Retry: jobs.Retry{MaxAttempts: 5, Backoff: jobs.Constant(time.Second)},
@@ -94,9 +96,9 @@ func trueVersions(store *storage.Store) error {
 	})
 }
 
-// Proves J15, W2, W6. Case JB14: tasks of several versions side by side, pending, dead
-// and replayed, before and after a deploy and its rollback, are run on inputs that
-// were migrated from their own version, at each crash.
+// Proves J15, W2, W6. Case JB14: tasks of several versions are pending, dead and replayed
+// side by side, before and after a deploy and its rollback. With a crash at any point
+// each task runs on an input that was migrated from its own version.
 func TestCrashMigration(t *testing.T) {
 	crashes.Try(t, func(s *harness.Sim) {
 		older := oldPool(s)
@@ -143,9 +145,9 @@ func TestCrashMigration(t *testing.T) {
 		harness.Invariant("W1, W3", func(store *storage.Store) error { return workerpool.Audit(store, "pool", 1, crashLimit, 1) }))
 }
 
-// Proves J15, J13, W6. Case JB11: a task whose input cannot be read is dead with one
-// line that names the way out, and so does its letter, which has the input as it is. It
-// is replayed by a program that can read it.
+// Proves J15, J13, W6. Case JB11: a task with an input that cannot be read is dead. Its
+// log line and its letter name the remedy, and the letter has the input as it is. A
+// program that can read the input replays it.
 func TestInputThatCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		version string
@@ -206,7 +208,7 @@ func TestInputThatCannotBeRead(t *testing.T) {
 // versionsRow is the row of a partition that tells the versions of its inputs.
 func versionsRow(s *harness.Sim) (row string) {
 	s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error {
-		in, err := h.Inspect(ctx, storage.ID{Class: "pool", Name: "0"})
+		in, err := h.Keys(ctx, storage.ID{Class: "pool", Name: "0"}, object.KeysOptions{Limit: object.MaxPage, Values: true})
 		for _, item := range in.Keys {
 			if item.Key == "v" {
 				row = string(item.Value)
@@ -217,9 +219,9 @@ func versionsRow(s *harness.Sim) (row string) {
 	return row
 }
 
-// Proves J15: the rows of a partition that were stored before versions were kept are
-// those of no version. A version takes room once, while an input that is older is
-// stored still, and none without a Version.
+// Proves J15: rows of a partition that were stored before versions were kept count as
+// rows without a version. The row of versions has an entry for each version with stored
+// inputs, and a pool without a Version has no such row.
 func TestInputsOfBefore(t *testing.T) {
 	number := func(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
 	rows := map[string]string{
@@ -281,7 +283,7 @@ func TestInputsOfBefore(t *testing.T) {
 func TestVersionsThatAreRefused(t *testing.T) {
 	for want, c := range map[string]config{
 		"Migrate needs a Version": {Migrate: func(string, []byte) (string, error) { return "", nil }},
-		"the limit is 128":        {Version: strings.Repeat("v", jobs.MaxVersionBytes+1)},
+		"the limit is 128":        {Version: strings.Repeat("v", engine.MaxVersionBytes+1)},
 	} {
 		c.Name = "pool"
 		h, err := object.Open(object.Options{Dir: t.TempDir()}, workerpool.New(c))

@@ -9,8 +9,8 @@ import (
 )
 
 // Proves W1. Proves W2. Proves W3. Case HN5. Several producers submit tasks of one
-// partition between two syncs, while its tasks begin and end: what a crash keeps is
-// a prefix, in which the counts and the order of the key hold.
+// partition between two syncs, while its tasks begin and end. A crash keeps a prefix, and
+// the counts and the order of the key hold in it.
 func TestCrashManyProducersOfOneSync(t *testing.T) {
 	exhaust(t, 1, func(s *harness.Sim) {
 		p := newPool(s, config{})
@@ -32,5 +32,5 @@ func TestCrashManyProducersOfOneSync(t *testing.T) {
 				}
 			}
 		})
-	}, harness.Seed(1), harness.Budget(400)) // internal/figures tries more
+	}, harness.Seed(1), harness.Budget(400)) // internal/prove/reliability tries more
 }

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
-	"github.com/holdfast-dev/holdfast/internal/crashes"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 )
 
 // Proves J6: work reaches its own definition. Each task submits one further task of its
-// own pool, once, whatever crashes.
+// own pool, once, also with a crash at any point.
 func TestTaskSubmitsToItsOwnPool(t *testing.T) {
 	crashes.Try(t, func(s *harness.Sim) {
 		s.Host(Crawl)

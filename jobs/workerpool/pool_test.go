@@ -93,8 +93,8 @@ func item(in string, opts ...workerpool.Option) workerpool.Item[string] {
 	return workerpool.Item[string]{In: in, Options: opts}
 }
 
-// Proves W4: tasks of a backlog that was left to storage, whose rows are read some at
-// a time, run in the order of their priorities, with the inputs they came with.
+// Proves W4: tasks of a backlog run in the order of their priorities, with their own
+// inputs, though memory does not hold their rows and reads a few at a time.
 func TestBacklogRunsInOrder(t *testing.T) {
 	for name, priority := range map[string]func(i int) int{
 		"none":  func(int) int { return 0 },
@@ -157,8 +157,8 @@ func TestTasksGoToPartitions(t *testing.T) {
 	}
 }
 
-// Proves W4. In a queue the highest priority goes first, and then who came first,
-// also beyond what is kept in memory.
+// Proves W4. In a queue the highest priority goes first, and among equals the task that
+// was submitted first. That holds beyond the part of the queue in memory too.
 func TestPriorities(t *testing.T) {
 	for _, window := range []int{1, 7, 1024} {
 		p, log := ordered(config{})
@@ -228,7 +228,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Proves W7. What cannot be taken is refused, and leaves nothing behind.
+// Proves W7. Tasks that cannot be accepted are refused, and leave nothing behind.
 func TestRefusals(t *testing.T) {
 	p := workerpool.New(workerpool.Config[picky, string]{Name: "refusals", MaxQueued: 2, Queues: map[string]int{"q": 1}})
 	h := open(t, t.TempDir(), p)
@@ -249,7 +249,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, try.want)
 		}
 	}
-	if os := must(h.Objects(ctx, "refusals", "", 10)); len(os) != 0 {
+	if os := must(h.Objects(ctx, "refusals", object.ObjectsOptions{Limit: 10})); len(os) != 0 {
 		t.Errorf("refused tasks left objects: %+v", os)
 	}
 	must(p.Enqueue(ctx, h, 1))
@@ -309,7 +309,7 @@ func TestBadDefinitions(t *testing.T) {
 	}
 }
 
-// What goes wrong in a work is the task's failure, and nobody else's.
+// An error or panic of a work fails its own task, and no other.
 func TestFailuresOfTheWork(t *testing.T) {
 	p := workerpool.New(workerpool.Config[string, any]{
 		Name: "failures", Retry: jobs.Retry{MaxAttempts: 1}, Timeout: 20 * time.Millisecond,
@@ -343,8 +343,8 @@ func TestFailuresOfTheWork(t *testing.T) {
 	}
 }
 
-// Proves W6. A running task that is cancelled is told, and reported as what it
-// became: cancelled if it gives up, done if it succeeds all the same.
+// Proves W6. A running task that is cancelled learns of it, and its status tells how it
+// ended: cancelled if it gives up, done if it succeeds all the same.
 func TestCancelRunning(t *testing.T) {
 	begun := make(chan struct{}, 1)
 	p := workerpool.New(config{
@@ -375,8 +375,8 @@ func TestCancelRunning(t *testing.T) {
 	}
 }
 
-// Case 18. A pool whose number of partitions changes goes on with the tasks it
-// has, and never runs more at a time than it may.
+// Case 18. A pool goes on with its tasks when its number of partitions changes, and never
+// runs more at a time than it may.
 func TestPartitionsChange(t *testing.T) {
 	dir := t.TempDir()
 	wide := workerpool.New(config{Name: "pool", Partitions: 4, Concurrency: 4})
@@ -431,7 +431,7 @@ func TestTaskIsACaller(t *testing.T) {
 	}
 }
 
-// A batch of many keys takes its time only once.
+// Tasks of a batch with many keys all run, those of one key in order.
 func TestBatchOfManyKeys(t *testing.T) {
 	p, log := ordered(config{PerKey: 2})
 	var items []workerpool.Item[string]
@@ -454,8 +454,7 @@ func TestBatchOfManyKeys(t *testing.T) {
 	}
 }
 
-// Proves W7. Case 20. Discard drops all that is pending, also what is not in
-// memory.
+// Proves W7. Case 20. Discard drops all pending tasks, in memory or not.
 func TestDiscardOfMany(t *testing.T) {
 	p := workerpool.New(config{Name: "many", Partitions: 2})
 	h := open(t, t.TempDir(), p)

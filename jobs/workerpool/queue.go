@@ -5,44 +5,157 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// promoteMax bounds the tasks whose time has come that one turn moves to their
-// queues.
-const promoteMax = 256
+// A pending task has one of three places: in a ready queue (r/), among the tasks
+// that wait for a time (w/), or only in the chain of its key (k/). The methods of
+// this file move a task between them: join, enter, ready, promote and leave.
 
-// task reads a task that is pending or running.
-func (p *partition) task(ctx context.Context, num uint64) (*row, bool, error) {
-	b, ok, err := p.st.Storage().Get(ctx, taskKey(num))
-	if err != nil || !ok {
-		return nil, false, err
+// join appends a task to the chain of its key and lets it enter if it may.
+func (p *partition) join(ctx context.Context, r *row) error {
+	enters, err := p.chain(ctx, r)
+	if err != nil || !enters {
+		return err
 	}
-	r, err := decodeRow(num, b)
-	return r, true, err
+	return p.enter(ctx, r)
 }
 
-// mustTask reads a task that an index row names.
-func (p *partition) mustTask(ctx context.Context, num uint64) (*row, error) {
-	r, ok, err := p.task(ctx, num)
-	if err == nil && !ok {
-		err = fmt.Errorf("%w: task %s is queued and not stored", storage.ErrCorrupt, p.id(num))
+// The unfinished tasks of one key form a chain, in the order of their
+// submission. The first Config.PerKey of them have entered: each of these is in
+// a ready queue, waits for a time, or runs. The later ones have a row in the
+// chain and no other place. When a task of the chain ends, enterFirst lets the
+// next one enter.
+//
+// Invariant, while PerKey stays: a link has entered ⇔ it is among the first
+// PerKey of its chain.
+
+// beginsMax bounds partition.begins. The map is cleared when it is full,
+// because a miss costs only one longer read.
+const beginsMax = 4096
+
+// chained reads the first n links of a key's chain.
+//
+// It starts at the position where the chain began the last time
+// (partition.begins). Without that position each look passes all removed links
+// of the key, because deleted rows stay in the memtable until it is flushed.
+// With 100,000 tasks of 1,000 keys the position raises the throughput from
+// 23,600 to 37,300 tasks a second.
+func (p *partition) chained(ctx context.Context, key string, n int) ([]link, error) {
+	var links []link
+	o := object.ListOptions{Prefix: string(chainOf(key)), Start: chainKey(key, p.begins[key]), Limit: n}
+	for item, err := range p.st.Storage().List(ctx, o) {
+		if err != nil {
+			return nil, err
+		}
+		if len(item.Value) != 9 {
+			return nil, fmt.Errorf("%w: link %x of key %q", storage.ErrCorrupt, item.Value, key)
+		}
+		num, err := decodeNumber(item.Value[1:])
+		if err != nil {
+			return nil, err
+		}
+		links = append(links, link{key: item.Key, num: num, entered: item.Value[0] == 1})
 	}
-	return r, err
+	return links, p.noteBegin(key, links)
 }
 
-func (p *partition) put(ctx context.Context, key string, r *row) error {
-	var room [256]byte // enough for most, which then need no allocation
-	b, err := p.encoded(room[:0], r)
+// noteBegin notes where the chain of a key begins: at its first link. An empty
+// chain begins at the newest order, because the task that is being submitted
+// may join it.
+func (p *partition) noteBegin(key string, links []link) (err error) {
+	begin := p.order
+	if len(links) > 0 {
+		if begin, err = numberOf(links[0].key); err != nil {
+			return err
+		}
+	}
+	if len(p.begins) >= beginsMax {
+		clear(p.begins)
+	}
+	p.begins[key] = begin
+	return nil
+}
+
+// link is a task in the chain of its key.
+type link struct {
+	key     string // the row's key
+	num     uint64
+	entered bool // it is in a ready queue, waits for a time, or runs
+}
+
+// value is the row of a link: 1 if it has entered, else 0; then the task
+// number.
+func (l link) value() []byte {
+	b := []byte{0}
+	if l.entered {
+		b[0] = 1
+	}
+	return append(b, encodeNumber(l.num)...)
+}
+
+// chain appends a task to the chain of its key and reports whether the task may
+// enter at once. A task without a key always may.
+func (p *partition) chain(ctx context.Context, r *row) (bool, error) {
+	if r.key == "" {
+		return true, nil
+	}
+	if err := p.countHeads(ctx, r.key); err != nil {
+		return false, err
+	}
+	l := link{key: chainKey(r.key, r.order), num: r.num, entered: p.heads[r.key] < p.set.perKey}
+	p.heads[r.key]++
+	return l.entered, p.st.Storage().PutBytes(ctx, l.key, l.value())
+}
+
+// countHeads notes how long the chain of a key is, up to PerKey, so that chain
+// need not read it. EnqueueBatch calls it for all its keys before its first
+// write, because a read is cheaper while the turn has no batch: later each read
+// must also search the batch.
+func (p *partition) countHeads(ctx context.Context, key string) error {
+	if _, known := p.heads[key]; known || key == "" {
+		return nil
+	}
+	links, err := p.chained(ctx, key, p.set.perKey)
+	if err == nil {
+		p.heads[key] = len(links)
+	}
+	return err
+}
+
+// enterFirst lets tasks of a key enter after tasks before them have left the
+// chain.
+func (p *partition) enterFirst(ctx context.Context, key string) error {
+	if key == "" {
+		return nil
+	}
+	delete(p.heads, key)
+	links, err := p.chained(ctx, key, p.set.perKey)
 	if err != nil {
 		return err
 	}
-	return p.st.Storage().PutBytes(ctx, key, b)
+	for _, l := range links {
+		if l.entered {
+			continue
+		}
+		l.entered = true
+		if err := p.st.Storage().PutBytes(ctx, l.key, l.value()); err != nil {
+			return err
+		}
+		next, err := p.mustTask(ctx, l.num)
+		if err != nil {
+			return err
+		}
+		if err := p.enter(ctx, next); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// enter puts a pending task where its turn will come: in its queue, or among
-// those that wait for a time.
+// enter puts a pending task in its ready queue, or among the tasks that wait
+// for a time.
 func (p *partition) enter(ctx context.Context, r *row) error {
 	if r.notBefore <= p.st.Now().UnixNano() {
 		return p.ready(ctx, r)
@@ -55,8 +168,9 @@ func (p *partition) enter(ctx context.Context, r *row) error {
 	return nil
 }
 
-// ready puts a task in its queue. Its row there is left out until the end of the
-// turn, since the task may begin before that.
+// ready puts a task in its queue. It leaves the row in r/ to Settle, because in
+// an idle pool the task begins in the same turn and never needs that row. A
+// task beyond the window is stored at once.
 func (p *partition) ready(ctx context.Context, r *row) error {
 	l, at := p.lines.named(r.queue), readyPlace(r.priority, r.order)
 	if p.lines.add(l, entry{place: at, num: r.num, fresh: true, row: r}) {
@@ -66,22 +180,27 @@ func (p *partition) ready(ctx context.Context, r *row) error {
 	return p.st.Storage().PutBytes(ctx, readyKey(l.name, at), encodeNumber(r.num))
 }
 
-// leave takes a pending task out of its queue and from those that wait.
+// leave takes a pending task out of its queue and out of those that wait for a
+// time.
 func (p *partition) leave(ctx context.Context, r *row) error {
 	l := p.lines.named(r.queue)
 	inLine, inWaits := readyPlace(r.priority, r.order), waitPlace(r.notBefore, r.order)
 	if err := p.st.Storage().Remove(ctx, readyKey(l.name, inLine)); err != nil {
 		return err
 	}
-	l.window.remove(inLine)
+	l.window.evict(inLine)
 	if r.notBefore == 0 {
 		return nil // it never waited for a time
 	}
-	p.waits.remove(inWaits)
+	p.waits.evict(inWaits)
 	return p.st.Storage().Remove(ctx, waitKey(inWaits))
 }
 
-// promote moves tasks whose time has come to their queues.
+// promoteMax bounds the waiting tasks that one turn moves to their queues, so
+// that many tasks with the same time do not fill one batch.
+const promoteMax = 256
+
+// promote moves tasks whose time has come from w/ to their ready queues.
 func (p *partition) promote(ctx context.Context, now time.Time) error {
 	if p.mode == Paused {
 		return nil
@@ -91,8 +210,8 @@ func (p *partition) promote(ctx context.Context, now time.Time) error {
 		if !ok || int64(e.major) > now.UnixNano() {
 			return nil
 		}
-		if full, err := p.nearlyFull(ctx); full || err != nil {
-			return err
+		if bytes, err := p.turnBytes(ctx); bytes >= p.st.Driver().MaxBatchBytes()/2 || err != nil {
+			return err // half of a batch is left to the begins
 		}
 		r, err := p.firstRow(ctx, &p.waits)
 		if err != nil {
@@ -101,7 +220,7 @@ func (p *partition) promote(ctx context.Context, now time.Time) error {
 		if err := p.st.Storage().Remove(ctx, waitKey(e.place)); err != nil {
 			return err
 		}
-		p.waits.dropFirst()
+		p.waits.pop()
 		if err := p.ready(ctx, r); err != nil {
 			return err
 		}
@@ -110,118 +229,4 @@ func (p *partition) promote(ctx context.Context, now time.Time) error {
 		}
 	}
 	return nil
-}
-
-// begin starts ready tasks while there are workers.
-func (p *partition) begin(ctx context.Context, _ time.Time) error {
-	for p.set.work != nil && p.mayStart() {
-		if full, err := p.nearlyFull(ctx); full || err != nil {
-			return err
-		}
-		r, _, err := p.start(ctx, p.workOf, 0)
-		if r == nil || err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// mayStart reports whether a task may start now (W3).
-func (p *partition) mayStart() bool {
-	return p.mode != Paused && p.running < uint64(p.limit) && !p.st.Closing()
-}
-
-// start opens an execution for the task whose turn it is: its row is nil if there
-// is none. Without a work the task is claimed by somebody outside, for the lease.
-func (p *partition) start(ctx context.Context, work func(*row) jobs.Work, lease time.Duration) (r *row, x jobs.Execution, err error) {
-	l := p.lines.next()
-	if l == nil {
-		return nil, x, nil
-	}
-	e, _ := l.window.first()
-	if r, err = p.firstRow(ctx, &l.window); err != nil {
-		return nil, x, err
-	}
-	s := jobs.Spec{Subject: subject(taskSubject, e.num), Key: p.outsideKey(e.num), Run: r.run(), Lease: lease, Size: r.size()}
-	if work != nil {
-		s.Work = work(r)
-	}
-	if x, err = p.engine.Begin(ctx, s); err != nil {
-		return nil, x, err
-	}
-	if !e.fresh {
-		if err := p.st.Storage().Remove(ctx, readyKey(l.name, e.place)); err != nil {
-			return nil, x, err
-		}
-	}
-	p.backlog.Waited(p.engine.Now().Sub(time.Unix(0, r.since())))
-	p.lines.take(l)
-	p.opened[e.num] = active{x.Token, r}
-	p.pending--
-	p.running++
-	p.executions++
-	p.dirty = true
-	return r, x, p.fillLine(ctx, l)
-}
-
-// outsideKey is the same in every attempt of a task.
-func (p *partition) outsideKey(num uint64) string {
-	var room [128]byte
-	return string(p.id(num).append(append(append(room[:0], p.set.name...), '/')))
-}
-
-// run is the progress of the task's one run.
-func (r *row) run() jobs.Run {
-	run := r.rare.Run
-	if run.Number == 0 {
-		run.Number = 1
-		run.Scheduled = time.Unix(0, max(r.enqueued, r.notBefore))
-	}
-	return run
-}
-
-// begun is how many attempts of a task that is not done have begun.
-func (r *row) begun() int {
-	if r.state == Running {
-		return r.rare.Run.Failed() + 1
-	}
-	return r.rare.Run.Failed()
-}
-
-// workOf is the execution of a task in this process. Its output is encoded in it,
-// so that one that cannot be stored fails the task and not the partition.
-func (p *partition) workOf(r *row) jobs.Work {
-	version := p.inputVersion(r.num)
-	return func(ctx context.Context, x jobs.Execution) (jobs.Result, error) {
-		output, err := p.set.work(ctx, p, r, x, version)
-		if err != nil {
-			return jobs.Result{}, err
-		}
-		return p.result(r, x.Run.Failed()+1, output), nil
-	}
-}
-
-// result stores the output of a done task.
-func (p *partition) result(r *row, attempt int, output []byte) jobs.Result {
-	if p.set.keepDone < 0 {
-		return jobs.Result{}
-	}
-	kept := *r
-	kept.attempts, kept.output = attempt, output
-	return jobs.Result{Size: len(output), Store: func(ctx context.Context) error {
-		return p.remember(ctx, kept, Done)
-	}}
-}
-
-// remember keeps what can be asked of a task that is done or cancelled.
-func (p *partition) remember(ctx context.Context, kept row, s State) error {
-	if p.set.keepDone < 0 {
-		return nil
-	}
-	kept.state, kept.ended, kept.input = s, p.st.Now().UnixNano(), nil
-	b, err := p.encoded(nil, &kept)
-	if err != nil {
-		return err
-	}
-	return p.st.MarkNew(ctx, numbered(endedMark, kept.num), b, p.set.keepDone)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs"
 )
 
-// A window is always the first part of the stored set, whatever is added and
-// taken, and it gives all of the set in its order.
+// Through any additions and removals, a window is always the first part of the stored
+// set, and it gives all of the set in its order.
 func TestWindowIsTheFirstPartOfTheSet(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWindow(rapid.IntRange(1, 5).Draw(rt, "max"))
@@ -45,14 +45,14 @@ func TestWindowIsTheFirstPartOfTheSet(t *testing.T) {
 					rt.Fatalf("first is %v, %v; the set is %v", e, ok, set)
 				}
 				if ok {
-					w.dropFirst()
+					w.pop()
 					set = set[1:]
 				}
 			},
 			"remove": func(rt *rapid.T) {
 				if len(set) > 0 {
 					i := rapid.IntRange(0, len(set)-1).Draw(rt, "i")
-					w.remove(set[i])
+					w.evict(set[i])
 					set = slices.Delete(set, i, i+1)
 				}
 			},
@@ -72,8 +72,8 @@ func TestWindowIsTheFirstPartOfTheSet(t *testing.T) {
 	})
 }
 
-// Proves W4. Queues that always have tasks are served by weight; one that comes
-// late gets its share from then on, and no more.
+// Proves W4. Queues that always have tasks are served by weight. A queue that gets its
+// first task late has its share from then on, and no more.
 func TestLinesShareByWeight(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var ls lines
@@ -121,7 +121,7 @@ func TestRowsSurviveTheirCodec(t *testing.T) {
 			num: rapid.Uint64().Draw(rt, "num"), state: State(rapid.IntRange(0, 4).Draw(rt, "state")),
 			order: rapid.Uint64().Draw(rt, "order"), priority: rapid.IntRange(-1000, 1000).Draw(rt, "priority"),
 			notBefore: rapid.Int64().Draw(rt, "notBefore"), enqueued: rapid.Int64().Draw(rt, "enqueued"),
-			ended: rapid.Int64().Draw(rt, "ended"), attempts: rapid.IntRange(0, 99).Draw(rt, "attempts"),
+			endedAt: rapid.Int64().Draw(rt, "ended"), attempts: rapid.IntRange(0, 99).Draw(rt, "attempts"),
 			key: rapid.String().Draw(rt, "key"), queue: rapid.String().Draw(rt, "queue"),
 			input: rapid.SliceOf(rapid.Byte()).Draw(rt, "input"), output: rapid.SliceOf(rapid.Byte()).Draw(rt, "output"),
 		}

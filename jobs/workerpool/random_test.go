@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// Proves W1. Proves W2. Proves W3. Any calls in any order, with crashes anywhere
+// Proves W1. Proves W2. Proves W3. Proves H1, H3. Any calls in any order, with crashes anywhere
 // and windows of a few tasks: each stored state adds up, tasks of a key run in
 // their order, and at the end every acknowledged task has ended.
 func TestRandomCallsAndCrashes(t *testing.T) {
@@ -28,10 +28,30 @@ func TestRandomCallsAndCrashes(t *testing.T) {
 }
 
 func randomStory(s *harness.Sim, rt *rapid.T) {
+	done := map[string]bool{} // by task and phase: it has returned a result
 	p := newPool(s, config{
 		Partitions: rapid.IntRange(1, 2).Draw(rt, "partitions"),
 		Queues:     map[string]int{"q": 3},
-		Work: func(_ context.Context, t *workerpool.Task[string]) (string, error) {
+		Phases:     phaseNames,
+		Work: func(ctx context.Context, t *workerpool.Task[string]) (string, error) {
+			for i, name := range phaseNames[:len(t.In)%4] {
+				key := t.ID.String() + name
+				got, err := workerpool.Phase(ctx, t, name, func(context.Context) (string, error) {
+					if done[key] {
+						s.Errorf("H1: phase %s of task %s is run again", name, t.ID)
+					}
+					if n := len(t.In); i == 1 && t.Attempt < n%3 {
+						return "", errors.New("not yet")
+					}
+					return key, t.Progress(ctx, 10*len(t.In)%101, name)
+				})
+				if err != nil {
+					return "", err
+				}
+				if done[key] = true; got != key {
+					s.Errorf("H1: phase %s of task %s has the result %q", name, t.ID, got)
+				}
+			}
 			if n := len(t.In); t.Attempt < n%3 || n%7 == 0 {
 				return "", errors.New("no")
 			}
@@ -82,9 +102,11 @@ func randomStory(s *harness.Sim, rt *rapid.T) {
 			s.Errorf("W2: of %d tasks: %+v", len(ids), st)
 		}
 		for _, id := range ids {
-			if info := status(s, p, id); !info.State.Ended() {
+			info := status(s, p, id)
+			if !info.State.Ended() {
 				s.Errorf("W2: %+v", info)
 			}
+			checkPhases(s, info, done)
 		}
 		last := map[string]string{}
 		for _, e := range s.World().Log() {
@@ -95,4 +117,20 @@ func randomStory(s *harness.Sim, rt *rapid.T) {
 			last[key] = max(last[key], e.Key)
 		}
 	})
+}
+
+// checkPhases compares the phases of a task that has ended with those that have returned.
+func checkPhases(s *harness.Sim, info workerpool.Status[string], done map[string]bool) {
+	for _, f := range info.Phases {
+		returned, want := done[info.ID.String()+f.Name], info.State
+		if want == workerpool.Done {
+			want = workerpool.Pending // Work has left it out
+		}
+		if returned && f.State != workerpool.Done || f.State != workerpool.Done && f.State != want {
+			s.Errorf("H3: phase %s, which has returned: %v, of the task %+v", f.Name, returned, info)
+		}
+	}
+	if len(info.Phases) != len(phaseNames) {
+		s.Errorf("H3: the phases of %+v", info)
+	}
 }

@@ -78,8 +78,8 @@ func (b busy) ends(t *testing.T) {
 	}
 }
 
-// Proves W6, W7. Case PL1. A batch that is refused at one of its items names the
-// item, adds nothing, and what runs goes on.
+// Proves W6, W7. Case PL1. A batch that is refused at one of its items names the item and
+// adds nothing. Running work goes on.
 func TestRefusedBatchLeavesRunningWork(t *testing.T) {
 	large := strings.Repeat("x", 40<<10)
 	many := func(n int, in string) (items []workerpool.Item[string]) {
@@ -112,8 +112,8 @@ func TestRefusedBatchLeavesRunningWork(t *testing.T) {
 	}
 }
 
-// Proves W7. A queue takes as many as it may hold, of one batch too, and one more is
-// refused: repeats, also within the batch, take no place.
+// Proves W7. A queue takes tasks up to its limit, also in one batch, and refuses one
+// more. Repeats, also within a batch, take no place.
 func TestBatchFillsTheQueue(t *testing.T) {
 	b := newBusy(t, config{MaxQueued: 3}, object.Options{})
 	once := workerpool.Idempotent("one", 0)
@@ -130,8 +130,8 @@ func TestBatchFillsTheQueue(t *testing.T) {
 	b.ends(t)
 }
 
-// Proves W2. The largest batch that is admitted fits in one commit with all that the
-// turn begins; a batch that is larger is refused before the first write.
+// Proves W2. The largest batch that is accepted fits in one commit with all executions
+// that the turn begins. A larger batch is refused before the first write.
 func TestWholeBatchesFit(t *testing.T) {
 	for name, options := range map[string]func(name string) []workerpool.Option{
 		"plain":      func(string) []workerpool.Option { return nil },
@@ -242,8 +242,8 @@ func TestLargeDeadLetters(t *testing.T) {
 	}
 }
 
-// Proves W2. A task whose failures would make its row larger than a value may be
-// loses some of them, and still ends.
+// Proves W2. A task still ends if its failures would make its row larger than a value may
+// be, because it drops some of them.
 func TestFailuresFitInTheRow(t *testing.T) {
 	p := workerpool.New(config{
 		Name: "rows", Retry: jobs.Retry{MaxAttempts: 4, Backoff: jobs.Constant(0)},
@@ -261,7 +261,7 @@ func TestFailuresFitInTheRow(t *testing.T) {
 	}
 }
 
-// Proves W7. Discarded tasks of one key leave none behind, and a task of theirs that
+// Proves W7. Case PL16. Discarded tasks of one key leave none behind, and a task of theirs that
 // comes later runs.
 func TestDiscardOfKeys(t *testing.T) {
 	b := newBusy(t, config{}, object.Options{MaxBatchBytes: 64 << 10})

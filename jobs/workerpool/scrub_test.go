@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// raw removes from a partition what a correct runtime would never remove.
+// raw removes rows from a partition that a correct runtime would never remove.
 type raw struct{ st *object.State }
 
 func (raw) Alarm(context.Context, object.AlarmInfo) error { return nil }
@@ -57,8 +57,9 @@ func later(t *testing.T, p *pool) func(*object.Host) {
 	return func(h *object.Host) { must(p.Enqueue(ctx, h, "later", workerpool.Delay(time.Hour))) }
 }
 
-// Proves R3, R6. Case PL6. A partition with a pending task and no alarm is a suspect
-// of a store at rest, and armed from its schedule on a live one; a well one is neither.
+// Proves R3, R6. Case PL6. A partition has a pending task and no alarm. A scrub of a
+// store at rest counts it as a suspect, and a scrub of a live store arms it from its
+// schedule. A healthy partition is left alone.
 func TestScrubArmsAPartition(t *testing.T) {
 	p := workerpool.New(config{Name: "pool", Work: func(context.Context, *workerpool.Task[string]) (string, error) { return "", nil }})
 	if seen := scrubCold(t, damaged(t, p, later(t, p), nil)); seen.Suspects != 0 || len(seen.Findings) != 0 {
@@ -93,8 +94,9 @@ func TestScrubLeavesIdleByDesign(t *testing.T) {
 	}
 }
 
-// Proves R6, W2. Case PL7. A running task whose execution is gone is found at rest. The
-// next open, which looks at objects with an open execution, or a scrub makes it run again.
+// Proves R6, W2. Case PL7. A running task without its execution is found at rest. A scrub
+// makes it run again, and so does the next open, which looks at objects with an open
+// execution.
 func TestScrubFindsLostExecutions(t *testing.T) {
 	p := workerpool.New(config{Name: "pool"})
 	claims := func(h *object.Host) {

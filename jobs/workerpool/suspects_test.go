@@ -13,8 +13,7 @@ import (
 )
 
 // Proves W5, W6, R4. Case SU6: a task that kills its process each time is dead after at
-// most 8 crashes, and of the tasks that ran beside it none is, nor has it lost an
-// attempt.
+// most 8 crashes. The tasks that ran beside it are not dead, and have lost no attempt.
 func TestKillerAmongTasks(t *testing.T) {
 	for _, killers := range []int{1, 2} {
 		t.Run(fmt.Sprint(killers), func(t *testing.T) {

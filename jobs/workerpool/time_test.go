@@ -137,8 +137,8 @@ func TestLongWorkAndShutdown(t *testing.T) {
 	})
 }
 
-// Proves W8. Case 27. An idempotency key is forgotten after its time, and not
-// before, whatever became of the task; an ended task is kept for KeepDone.
+// Proves W8. Case 27. An idempotency key is forgotten after its time, and not before,
+// however its task ended. An ended task is kept for KeepDone.
 func TestKeysAndTasksAreForgotten(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		p := newPool(s, config{

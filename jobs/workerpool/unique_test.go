@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Proves W9. Case PL13. A unique key is its task's while that is pending, runs and waits
-// for a retry, and free when it has ended in any way.
+// Proves W9. Case PL13. A task holds its unique key while it is pending, runs, or waits
+// for a retry. The key is free when the task has ended in any way.
 func TestUniqueUntilDone(t *testing.T) {
 	p := workerpool.New(config{Name: "unique", Retry: jobs.Retry{MaxAttempts: 2, Backoff: jobs.Constant(0)}})
 	h := inMemory(t, object.Options{}, p)
@@ -68,8 +68,8 @@ func TestUniqueUntilDone(t *testing.T) {
 	same("replayed")
 }
 
-// Proves W9. A replayed dead letter whose key another task holds runs without it, and
-// a batch makes one task of the submissions with one key.
+// Proves W9. A dead letter that is replayed runs without its key if another task holds
+// it. A batch makes one task of the submissions with one key.
 func TestUniqueKeyThatIsTaken(t *testing.T) {
 	p := workerpool.New(config{Name: "unique", Retry: jobs.Retry{MaxAttempts: 1}})
 	h := inMemory(t, object.Options{}, p)

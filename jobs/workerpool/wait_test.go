@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// Whoever waits for a task that does not run is told when the host shuts down, and
-// does not hold that up; whoever waits for one that runs gets what it returns.
-// Proves O14.
+// A caller that waits for a task that does not run gets ErrShutdown when the host shuts
+// down, and does not hold that up. A caller that waits for a running task gets its
+// output. Proves O14.
 func TestWaitAndShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := workerpool.New(config{
@@ -66,8 +66,8 @@ func TestWaitAndShutdown(t *testing.T) {
 	})
 }
 
-// A task that somebody outside has claimed cannot end while the host shuts down, and
-// holds nobody up either. Proves O14.
+// A task that an outside worker has claimed cannot end while the host shuts down, and
+// holds up neither the shutdown nor a caller. Proves O14.
 func TestWaitForAClaimedTaskAndShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := workerpool.New(config{Name: "claimed", Lease: time.Hour})

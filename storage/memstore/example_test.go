@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// A crash keeps what was synced, and as many of the later batches as one asks for.
+// A crash keeps the synced batches, and as many of the later ones as one asks for.
 func ExampleStore_Crash() {
 	s := memstore.New()
 	put := func(key string) {

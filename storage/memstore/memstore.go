@@ -1,8 +1,8 @@
-// Package memstore is a storage.Engine in memory for simulations, with crashes.
+// Package memstore is an engine.Engine in memory for simulations, with crashes.
 //
-//   - Apply makes a batch visible, Sync makes what is visible durable, and Crash
-//     gives what a process would find after it died: the durable batches and as
-//     many of the later ones, in order, as the caller asks for.
+//   - Apply makes a batch visible, Sync makes all visible batches durable, and Crash
+//     returns the store that a process finds after the one before died: the durable
+//     batches and as many of the later ones, in order, as the caller asks for.
 //   - A snapshot, and a crash, costs nothing: the tree of keys is never changed,
 //     only replaced along the path of a change.
 package memstore
@@ -12,10 +12,10 @@ import (
 	"io"
 	"sync"
 
-	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/engine"
 )
 
-// Store is an engine in memory. The methods of storage.Engine may be called
+// Store is an engine in memory. The methods of engine.Engine may be called
 // concurrently. It never fails before it is closed.
 type Store struct {
 	mu     sync.Mutex
@@ -25,7 +25,7 @@ type Store struct {
 	closed bool
 }
 
-var _ storage.Engine = (*Store)(nil)
+var _ engine.Engine = (*Store)(nil)
 
 var errClosed = errors.New("memstore: closed")
 
@@ -39,8 +39,8 @@ func (s *Store) Unsynced() int {
 	return len(s.later)
 }
 
-// Crash returns a store that holds what is durable in s and the first keep of
-// its unsynced batches, or all of them if there are fewer. s is not changed.
+// Crash returns a store that holds the durable batches of s and the first keep of
+// its unsynced ones, or all of them if there are fewer. s is not changed.
 func (s *Store) Crash(keep int) *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *Store) Crash(keep int) *Store {
 	return &Store{root: root, synced: root}
 }
 
-// Apply implements storage.Engine.
+// Apply implements engine.Engine.
 func (s *Store) Apply(repr []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *Store) Apply(repr []byte) error {
 		return errClosed
 	}
 	root := s.root
-	err := storage.ReadBatch(repr, func(r storage.Record) {
+	err := engine.ReadBatch(repr, func(r engine.Record) {
 		switch {
 		case !r.Deleted:
 			root = root.set(string(r.Key), append([]byte{}, r.Value...))
@@ -77,7 +77,7 @@ func (s *Store) Apply(repr []byte) error {
 	return nil
 }
 
-// Sync implements storage.Engine.
+// Sync implements engine.Engine.
 func (s *Store) Sync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *Store) sync() {
 	s.later = s.later[:0]
 }
 
-// Get implements storage.Engine.
+// Get implements engine.Engine.
 func (s *Store) Get(key []byte) ([]byte, io.Closer, error) {
 	root, err := s.snapshot()
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Store) Get(key []byte) ([]byte, io.Closer, error) {
 	}
 	n := root.find(string(key))
 	if n == nil {
-		return nil, nil, storage.ErrNotFound
+		return nil, nil, engine.ErrNotFound
 	}
 	return n.value, nothing{}, nil
 }
@@ -116,13 +116,13 @@ func (s *Store) snapshot() (*node, error) {
 	return s.root, nil
 }
 
-// nothing is what a reader has to release.
+// nothing is the closer of a value, which needs no release.
 type nothing struct{}
 
 func (nothing) Close() error { return nil }
 
-// NewIter implements storage.Engine.
-func (s *Store) NewIter(lower, upper []byte) (storage.Iterator, error) {
+// NewIter implements engine.Engine.
+func (s *Store) NewIter(lower, upper []byte) (engine.Iterator, error) {
 	root, err := s.snapshot()
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (s *Store) NewIter(lower, upper []byte) (storage.Iterator, error) {
 	return &iterator{root: root, lower: string(lower), upper: string(upper), open: upper == nil}, nil
 }
 
-// Usage implements storage.Engine.
+// Usage implements engine.Engine.
 func (s *Store) Usage(lower, upper []byte) (sizeBytes uint64, err error) {
 	it, err := s.NewIter(lower, upper)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *Store) Usage(lower, upper []byte) (sizeBytes uint64, err error) {
 	return sizeBytes, it.Close()
 }
 
-// Close implements storage.Engine. What it made durable is found by Crash.
+// Close implements engine.Engine. It makes everything durable, so that Crash finds it.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -42,7 +42,7 @@ func keys(t testing.TB, s *memstore.Store) []string {
 	return out
 }
 
-// What survives a crash is what was synced and a prefix of what came later.
+// The synced batches and a prefix of the later ones survive a crash.
 func TestCrashKeepsPrefix(t *testing.T) {
 	s := memstore.New()
 	set(t, s, "a", "1")
@@ -62,7 +62,7 @@ func TestCrashKeepsPrefix(t *testing.T) {
 	}
 	again := s.Crash(1).Crash(9)
 	if got := keys(t, again); !slices.Equal(got, []string{"a=1", "b=2"}) {
-		t.Errorf("what survived one crash must survive the next: %v", got)
+		t.Errorf("rows that survived one crash must survive the next: %v", got)
 	}
 }
 

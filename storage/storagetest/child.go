@@ -15,7 +15,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/holdfast-dev/holdfast/internal/torn"
+	"github.com/holdfast-dev/holdfast/internal/crashfs"
 )
 
 // The variables by which a child process learns its directory, its seed and its fault.
@@ -26,8 +26,8 @@ const (
 )
 
 // ErrorsInChild lets operations fail, and kills the process before them, on the
-// disk of this machine, each in a process of its own. A process whose store does
-// not outlive the error must end with a code other than 0, in whatever way; the
+// disk of this machine, each in a process of its own. If its store does not outlive
+// the error, a process must end with a code other than 0, in any way; the
 // next one finds every commit that it reported as durable.
 //
 // The test that calls it runs once more in each child, so it must do nothing else.
@@ -59,7 +59,7 @@ func childFaultOf(n int) fault {
 	return faultOf(n/(faultKinds+1)*faultKinds + n%(faultKinds+1))
 }
 
-// runParent runs the child with fault n and checks what it left.
+// runParent runs the child with fault n and checks the store that it left.
 func runParent(sum *tally, open Opener, o Options, n int) {
 	t := sum.t
 	tmp := t.TempDir()
@@ -97,7 +97,7 @@ func runParent(sum *tally, open Opener, o Options, n int) {
 	sum.add(fault.outcome(err))
 }
 
-// runChild is what the child does. It returns its exit code.
+// runChild is the main function of the child. It returns its exit code.
 func runChild(open Opener, o Options) int {
 	n, err := strconv.Atoi(os.Getenv(childFault))
 	if err != nil {
@@ -110,7 +110,7 @@ func runChild(open Opener, o Options) int {
 	subj.dir = filepath.Join(os.Getenv(childDir), dir)
 	subj.told = func(what string, n int) { fmt.Println(what, n) }
 	fault := childFaultOf(n)
-	fsys := torn.New(vfs.Default, func(op torn.Op) error {
+	fsys := crashfs.New(vfs.Default, func(op crashfs.Op) error {
 		if fault.kill && op.Index == fault.op {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {} // until the signal arrives

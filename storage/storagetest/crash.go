@@ -7,22 +7,22 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/holdfast-dev/holdfast/internal/torn"
+	"github.com/holdfast-dev/holdfast/internal/crashfs"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// keeps is how many ways there are to lose what was not synced at each operation:
+// keeps is how many ways there are to lose unsynced bytes at each operation:
 // all of it, none, and two torn parts.
 const keeps = 4
 
-func keepOf(seed uint64, op, i int) torn.Keep {
+func keepOf(seed uint64, op, i int) crashfs.Keep {
 	switch i {
 	case 0:
-		return torn.KeepNone
+		return crashfs.KeepNone
 	case 1:
-		return torn.KeepAll
+		return crashfs.KeepAll
 	default:
-		return torn.Keep(splitmix(seed+uint64(op*keeps+i))>>2) + 1
+		return crashfs.Keep(splitmix(seed+uint64(op*keeps+i))>>2) + 1
 	}
 }
 
@@ -33,10 +33,10 @@ func keepOf(seed uint64, op, i int) torn.Keep {
 func Crash(t testing.TB, open Opener, o Options) Figures {
 	t.Helper()
 	o = o.withDefaults()
-	total := crashRun(t, open, o, func(torn.Op, int) bool { return false }).Operations * keeps
+	total := crashRun(t, open, o, func(crashfs.Op, int) bool { return false }).Operations * keeps
 	stride := max(1, (total+o.Points-1)/o.Points)
 	offset := int(o.Seed % uint64(stride))
-	f := crashRun(t, open, o, func(op torn.Op, keep int) bool { return (op.Index*keeps+keep)%stride == offset })
+	f := crashRun(t, open, o, func(op crashfs.Op, keep int) bool { return (op.Index*keeps+keep)%stride == offset })
 	t.Logf("crashes: seed %d, %d points of %d (%d operations, %d ways to lose), and %d in recoveries; %d refused to open",
 		o.Seed, f.Points-f.Nested, total, f.Operations, keeps, f.Nested, f.Refused)
 	return f
@@ -44,9 +44,9 @@ func Crash(t testing.TB, open Opener, o Options) Figures {
 
 // crash is a crash to be checked.
 type crash struct {
-	op     torn.Op
-	keep   torn.Keep
-	moment torn.Moment
+	op     crashfs.Op
+	keep   crashfs.Keep
+	moment crashfs.Moment
 	subj   *subject // with the counters of that moment
 	nested int      // the operation of the recovery to crash at, or -1
 }
@@ -58,14 +58,14 @@ type crashes struct {
 }
 
 // crashRun runs the workload and checks the crashes that choose names.
-func crashRun(t testing.TB, open Opener, o Options, choose func(op torn.Op, keep int) bool) Figures {
+func crashRun(t testing.TB, open Opener, o Options, choose func(op crashfs.Op, keep int) bool) Figures {
 	t.Helper()
 	run := &crashes{tally{t: t}, o}
 	subj := newSubject(open, o.Seed, o.Commits)
 	found, wait := each(run.check)
 	mem, operations := vfs.NewCrashableMem(), 0
-	var fsys *torn.FS
-	before := func(op torn.Op) error {
+	var fsys *crashfs.FS
+	before := func(op crashfs.Op) error {
 		op.Index += operations
 		var at *crash
 		for i := range keeps {
@@ -86,11 +86,11 @@ func crashRun(t testing.TB, open Opener, o Options, choose func(op torn.Op, keep
 	}
 	kill := func(st *storage.Store) (err error) {
 		fsys.SetBefore(nil)
-		mem, err = fsys.Crash(torn.KeepAll)
+		mem, err = fsys.Crash(crashfs.KeepAll)
 		return errors.Join(err, st.Abandon())
 	}
 	for i, end := range []func(*storage.Store) error{(*storage.Store).Close, kill, (*storage.Store).Close} {
-		fsys = torn.New(mem, before)
+		fsys = crashfs.New(mem, before)
 		if err := subj.live(fsys, o.Commits*(i+1)/3, end); err != nil {
 			run.wrong("seed %d: life %d without a crash: %v", o.Seed, i, err)
 		}
@@ -102,19 +102,19 @@ func crashRun(t testing.TB, open Opener, o Options, choose func(op torn.Op, keep
 }
 
 // captured is a crash before the operation op, which fsys is about to do for subj.
-func captured(op torn.Op, fsys *torn.FS, subj *subject) *crash {
-	acked := subj.acked.Load() // before the capture: what it counts is in it
+func captured(op crashfs.Op, fsys *crashfs.FS, subj *subject) *crash {
+	acked := subj.acked.Load() // before the capture, so that the capture has all that it counts
 	moment := fsys.Capture()
 	return &crash{op: op, moment: moment, subj: subj.after(acked, subj.issued.Load())}
 }
 
-// check opens what the crash left, and what a crash in that left.
+// check opens the files that the crash left, and those that a crash in that opening left.
 func (run *crashes) check(c crash) {
 	var inner *crash
 	subj := c.subj.again()
 	run.survive(c, "", subj, func(mem *vfs.MemFS) vfs.FS {
-		var fsys *torn.FS
-		fsys = torn.New(mem, func(op torn.Op) error {
+		var fsys *crashfs.FS
+		fsys = crashfs.New(mem, func(op crashfs.Op) error {
 			if op.Index == c.nested {
 				inner = captured(op, fsys, subj)
 			}
@@ -133,7 +133,7 @@ func (run *crashes) check(c crash) {
 	}
 }
 
-// survive checks the store that subj finds in what a crash leaves. The file system
+// survive checks the store that subj finds in the files that a crash leaves. The file system
 // may be changed by over.
 func (run *crashes) survive(c crash, first string, subj *subject, over func(*vfs.MemFS) vfs.FS) {
 	image := c.moment.Image

@@ -11,7 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/holdfast-dev/holdfast/internal/torn"
+	"github.com/holdfast-dev/holdfast/internal/crashfs"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -38,7 +38,7 @@ func (d damage) String() string {
 }
 
 // apply is a copy of files with the damage.
-func (d damage) apply(files torn.Tree) torn.Tree {
+func (d damage) apply(files crashfs.Tree) crashfs.Tree {
 	files = maps.Clone(files)
 	switch data := slices.Clone(files[d.name]); d.bit {
 	case removed:
@@ -62,11 +62,11 @@ func kindOf(name string) string {
 	}, path.Base(name)), ".-")
 }
 
-// victim is a store at rest whose files are damaged one at a time.
+// victim is a store at rest. Its files are damaged one at a time.
 type victim struct {
 	name   string // how it was left
 	open   Opener
-	files  torn.Tree
+	files  crashfs.Tree
 	newest string // the newest log
 	work   *workload
 	last   int // commit, which was acknowledged
@@ -76,8 +76,8 @@ type victim struct {
 }
 
 // Damage flips bits in each file of a store that was closed in order and of one
-// whose process was killed, cuts the files off, and removes them. What is then
-// read is right, or an error that names the file. The newest log alone may lose
+// that a killed process left, cuts the files off, and removes them. Each later read is
+// right, or an error that names the file. The newest log alone may lose
 // commits: cut off, those behind the cut, and by a flipped bit those of the last
 // sync; with a witness not even these. A store that opens and reads is used on, and
 // opened again.
@@ -102,10 +102,10 @@ func Damage(t testing.TB, open Opener, o Options) Figures {
 func newVictim(t testing.TB, open Opener, o Options, how string) *victim {
 	t.Helper()
 	mem := vfs.NewCrashableMem()
-	fsys := torn.New(mem, nil)
+	fsys := crashfs.New(mem, nil)
 	left := mem
 	kill := func(st *storage.Store) (err error) {
-		left, err = fsys.Crash(torn.KeepNone) // everything was acknowledged
+		left, err = fsys.Crash(crashfs.KeepNone) // everything was acknowledged
 		return errors.Join(err, st.Abandon())
 	}
 	subj := newSubject(open, o.Seed, o.Commits)
@@ -122,7 +122,7 @@ func newVictim(t testing.TB, open Opener, o Options, how string) *victim {
 		t.Fatalf("seed %d: without damage: %v", o.Seed, err)
 	}
 	v := &victim{
-		name: how, open: open, files: torn.Read(left), work: subj.work,
+		name: how, open: open, files: crashfs.Read(left), work: subj.work,
 		last: o.Commits, before: (o.Commits - 1) / subj.ackEvery * subj.ackEvery,
 		witness: o.Witness,
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/holdfast-dev/holdfast/internal/torn"
+	"github.com/holdfast-dev/holdfast/internal/crashfs"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -46,7 +46,7 @@ func faultOf(i int) fault {
 // Errors lets the operations of the workload fail, each once and from it on, as
 // a broken and as a full disk. Either the store lives on as if nothing had been,
 // or it is dead: then the call that met the error, and every call after it, says
-// so. Nothing hangs. What is on disk then is held to the same as after a crash.
+// so. Nothing hangs. The files on disk are then held to the same as after a crash.
 func Errors(t testing.TB, open Opener, o Options) Figures {
 	t.Helper()
 	o = o.withDefaults()
@@ -66,7 +66,7 @@ func Errors(t testing.TB, open Opener, o Options) Figures {
 // countOps is how many operations the workload takes without an error.
 func countOps(t testing.TB, open Opener, o Options) int {
 	t.Helper()
-	fsys := torn.New(vfs.NewMem(), nil)
+	fsys := crashfs.New(vfs.NewMem(), nil)
 	if err := twoLives(newSubject(open, o.Seed, o.Commits), fsys, o.Commits); err != nil {
 		t.Fatalf("seed %d: without an error: %v", o.Seed, err)
 	}
@@ -84,11 +84,11 @@ func twoLives(s *subject, fsys vfs.FS, commits int) error {
 // hangAfter is far more than any run takes.
 const hangAfter = 2 * time.Minute
 
-// run runs the workload with the fault and checks what is left.
+// run runs the workload with the fault and checks the files that are left.
 func (f fault) run(sum *tally, open Opener, o Options) {
 	subj := newSubject(open, o.Seed, o.Commits)
 	subj.onError = deadForGood
-	fsys := torn.New(vfs.NewCrashableMem(), f.before)
+	fsys := crashfs.New(vfs.NewCrashableMem(), f.before)
 	done := make(chan error, 1)
 	go func() { done <- twoLives(subj, fsys, o.Commits) }()
 	var err error
@@ -114,7 +114,7 @@ func (f fault) run(sum *tally, open Opener, o Options) {
 	}
 }
 
-// outcome counts a fault whose workload ended with err.
+// outcome counts a fault by the error that ended its workload.
 func (f fault) outcome(err error) Figures {
 	if err != nil {
 		return Figures{Points: 1, Died: 1}
@@ -122,7 +122,7 @@ func (f fault) outcome(err error) Figures {
 	return Figures{Points: 1, Harmless: 1}
 }
 
-func (f fault) before(op torn.Op) error {
+func (f fault) before(op crashfs.Op) error {
 	if op.Index == f.op || f.forever && op.Index > f.op {
 		return f.err
 	}
@@ -131,7 +131,7 @@ func (f fault) before(op torn.Op) error {
 
 var errNotDead = errors.New("the store goes on after an error")
 
-// deadForGood checks that a store whose use returned cause accepts nothing more.
+// deadForGood checks that a store accepts nothing more after a use returned cause.
 func deadForGood(st *storage.Store, cause error) error {
 	if !errors.Is(cause, storage.ErrStorage) {
 		return fmt.Errorf("%w: %w does not wrap ErrStorage", errNotDead, cause)

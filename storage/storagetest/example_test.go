@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 	"github.com/holdfast-dev/holdfast/storage/storagetest"
 )
 
@@ -17,7 +18,7 @@ func open(fsys vfs.FS, dir string) (*storage.Store, error) {
 	return storage.Open(storage.Options{
 		Dir:    dir,
 		Shards: 4,
-		Pebble: storage.PebbleOptions{FS: fsys, CacheBytes: 1 << 20, MemTableBytes: 64 << 10},
+		Pebble: pebblestore.Options{FS: fsys, CacheBytes: 1 << 20, MemTableBytes: 64 << 10},
 	})
 }
 
@@ -28,7 +29,7 @@ func (reporter) Helper()                      {}
 func (reporter) Logf(string, ...any)          {}
 func (reporter) Errorf(s string, args ...any) { fmt.Printf(s+"\n", args...) }
 
-// Each function is called from a test of its own; here t is one that prints.
+// Each function is called from a test of its own. Here t prints its messages.
 func Example() {
 	t := reporter{}
 	crashes := storagetest.Crash(t, open, storagetest.Options{Points: 20})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/holdfast-dev/holdfast/internal/torn"
+	"github.com/holdfast-dev/holdfast/internal/crashfs"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -16,13 +16,13 @@ import (
 // its writes is the last. Proves S9 and O6.
 func TestCrashInALargeCommit(t *testing.T) {
 	const rows, rowBytes = 12, 10 << 10
-	var moments []torn.Moment
-	fsys := torn.New(vfs.NewCrashableMem(), nil)
+	var moments []crashfs.Moment
+	fsys := crashfs.New(vfs.NewCrashableMem(), nil)
 	st, err := openLarge(fsys)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fsys.SetBefore(func(op torn.Op) error {
+	fsys.SetBefore(func(op crashfs.Op) error {
 		if strings.HasSuffix(op.Path, ".log") {
 			moments = append(moments, fsys.Capture())
 		}
@@ -50,7 +50,7 @@ func TestCrashInALargeCommit(t *testing.T) {
 	}
 }
 
-// openLarge opens a store whose memtable takes a commit of several blocks.
+// openLarge opens a store with a memtable that takes a commit of several blocks.
 func openLarge(fsys vfs.FS) (*storage.Store, error) {
 	o := small(fsys, "store")
 	o.Pebble.MemTableBytes = 1 << 20
@@ -59,9 +59,9 @@ func openLarge(fsys vfs.FS) (*storage.Store, error) {
 
 // rowsIn counts the rows that the store of a moment holds when all that was
 // written survives.
-func rowsIn(t *testing.T, m torn.Moment) (found int) {
+func rowsIn(t *testing.T, m crashfs.Moment) (found int) {
 	t.Helper()
-	mem, err := m.Image(torn.KeepAll)
+	mem, err := m.Image(crashfs.KeepAll)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"sync/atomic"
@@ -10,7 +11,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// subject is a store under test and what it has been told. Its lives follow one
+// subject is a store under test and the commits it has been given. Its lives follow one
 // another; issued and acked may be read meanwhile.
 type subject struct {
 	open     Opener
@@ -26,7 +27,7 @@ type subject struct {
 	onError func(*storage.Store, error) error
 }
 
-// after is a subject for a check of what s left: with counters of its own, which
+// after is a subject for a check of the files that s left: with counters of its own, which
 // begin where a crash found them.
 func (s *subject) after(acked, issued int64) *subject {
 	next := &subject{open: s.open, dir: s.dir, work: s.work, ackEvery: s.ackEvery}
@@ -35,7 +36,7 @@ func (s *subject) after(acked, issued int64) *subject {
 	return next
 }
 
-// again is a subject that knows what s knows.
+// again is a subject with the counters of s.
 func (s *subject) again() *subject { return s.after(s.acked.Load(), s.issued.Load()) }
 
 func newSubject(open Opener, seed uint64, commits int) *subject {
@@ -101,26 +102,37 @@ func (s *subject) commit(st *storage.Store, n int) (storage.Ticket, error) {
 	d.objects = func(id storage.ID) storage.Object {
 		o, ok := made[id]
 		if _, exists := d.rows["object "+id.Name]; exists && !ok {
-			o, findErr = st.Find(id)
+			var err error
+			o, err = st.Find(id)
+			findErr = errors.Join(findErr, err)
 		} else if !exists {
 			o = storage.Object{ID: id, Shard: st.ShardOf(id), Number: st.NewNumber(), Epoch: st.Epoch()}
 		}
 		made[id] = o
 		return o
 	}
+	d.first = func(to storage.ID, queue byte) storage.StoredMessage {
+		m, err := firstOf(st, to, queue)
+		findErr = errors.Join(findErr, err)
+		return m
+	}
 	s.work.fill(&d, n)
 	if findErr != nil {
 		return 0, findErr
 	}
-	return st.Commit(&d.batch)
+	ticket, err := st.Commit(&d.batch)
+	if err == nil {
+		st.HandedOver(d.batch.MessageSeq(0))
+	}
+	return ticket, err
 }
 
 // secondLife is how many commits verify makes.
 const secondLife = 3
 
 // verify opens the store as it was left in fsys, and checks that it holds the
-// state of one commit, not older than acked and not newer than issued, whose
-// number it returns; that it passes its own check; and that it works on and can
+// state of one commit, not older than acked and not newer than issued, and returns its
+// number; that it passes its own check; and that it works on and can
 // be opened again.
 func (s *subject) verify(fsys vfs.FS) (found int, err error) {
 	to := 0
@@ -159,7 +171,7 @@ func (s *subject) verify(fsys vfs.FS) (found int, err error) {
 	return found, nil
 }
 
-// prefix checks what the store holds and returns the number of its last commit.
+// prefix checks the rows of the store and returns the number of its last commit.
 func (s *subject) prefix(st *storage.Store) (int, error) {
 	acked, issued := s.acked.Load(), s.issued.Load()
 	held, err := readAll(st)

@@ -22,7 +22,7 @@ type Options struct {
 	// refuse to open, with an error that says so, and counts as Refused.
 	Scatter bool
 	// Witness tells Damage that the store keeps a witness file, so that the loss
-	// of what was acknowledged must not go unnoticed.
+	// of acknowledged commits must not go unnoticed.
 	Witness bool
 }
 
@@ -36,7 +36,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Figures count what a test did.
+// Figures count the work of a test.
 type Figures struct {
 	Operations int // that change files in the workload
 	Points     int // crashes, errors or damages tried
@@ -48,7 +48,7 @@ type Figures struct {
 	Wrong      int // checks that failed; each is an error of the test, too
 }
 
-// Add adds what another test did.
+// Add adds the figures of another test.
 func (f *Figures) Add(g Figures) {
 	f.Operations += g.Operations
 	f.Points += g.Points

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// readAll is what s holds, read in every way that s can be read.
+// readAll is the rows of s, read in every way that s can be read.
 func readAll(s *storage.Store) (rows, error) {
 	out := rows{}
 	r := reader{s, out}
@@ -46,6 +46,9 @@ func (r reader) object(id storage.ID) error {
 		return true
 	})
 	if err != nil {
+		return err
+	}
+	if err := r.messages(id); err != nil {
 		return err
 	}
 	o, err := r.store.Find(id)
@@ -93,7 +96,8 @@ func (r reader) data(o storage.Object) error {
 	return it.Close()
 }
 
-// scans reads the open marks, and compares the alarm index with the alarm rows.
+// scans reads the open marks, and compares the index of alarms, and that of messages by time,
+// with their rows.
 func (r reader) scans() error {
 	err := r.store.OpenMarks(func(_ int, v []byte) error {
 		r.out["open "+string(v)] = ""
@@ -103,6 +107,9 @@ func (r reader) scans() error {
 		return err
 	}
 	for shard := range r.store.Shards() {
+		if err := r.later(shard); err != nil {
+			return err
+		}
 		entries, err := r.store.ScanAlarms(shard, 0, 0, 100)
 		if err != nil {
 			return err
@@ -125,10 +132,10 @@ func (r rows) number() (int, error) {
 	return strconv.Atoi(v)
 }
 
-// errWrong is in each error that tells of rows that are not what was committed.
+// errWrong is in each error that tells of rows that differ from the committed ones.
 var errWrong = errors.New("wrong")
 
-// compare returns the first difference between the rows and what they should be.
+// compare returns the first difference between the rows and the expected ones.
 func (r rows) compare(want rows) error {
 	for _, k := range slices.Sorted(maps.Keys(want)) {
 		if v, ok := r[k]; !ok {

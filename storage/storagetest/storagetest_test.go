@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
 // How much of each part the tests try, at least.
@@ -28,7 +29,7 @@ var (
 // slowdown divides the number of points of each test.
 var slowdown = 1
 
-// sum is what all tests of a run did.
+// sum is the figures of all tests of a run.
 var sum struct {
 	Crashes  int `json:"fs_crash_points"`
 	Errors   int `json:"fs_errors"`
@@ -39,7 +40,7 @@ var sum struct {
 
 // The last line of a run is its figures, as JSON.
 func TestMain(m *testing.M) {
-	// What lives is small and what is thrown away much.
+	// The live memory is small, and the garbage is much.
 	debug.SetGCPercent(800)
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(exitCode int) {
 		line, _ := json.Marshal(sum) // numbers
@@ -65,7 +66,7 @@ func small(fsys vfs.FS, dir string) storage.Options {
 	return storage.Options{
 		Dir:    dir,
 		Shards: 4,
-		Pebble: storage.PebbleOptions{FS: fsys, CacheBytes: 1 << 20, MemTableBytes: 64 << 10},
+		Pebble: pebblestore.Options{FS: fsys, CacheBytes: 1 << 20, MemTableBytes: 64 << 10},
 	}
 }
 
@@ -79,8 +80,8 @@ func openWitnessed(fsys vfs.FS, dir string) (*storage.Store, error) {
 	return storage.Open(o)
 }
 
-// No crash before any operation on files loses what was acknowledged, tears a
-// commit, or leaves a store that does not open. Proves S9 and A1.
+// No crash before any operation on files loses an acknowledged commit, tears a commit, or
+// leaves a store that does not open. Proves S9 and A1.
 func TestCrash(t *testing.T) {
 	until(t, &sum.Crashes, *cuts/2, func(seed uint64, points int) Figures {
 		return Crash(t, openSmall, Options{Seed: seed, Points: points})
@@ -112,7 +113,7 @@ func TestCrashWithoutJournal(t *testing.T) {
 	})
 }
 
-// A store whose log is not synced does not pass.
+// A store does not pass if its log is not synced.
 func TestCrashFindsAMissingSync(t *testing.T) {
 	found := &failures{TB: t}
 	f := Crash(found, func(fsys vfs.FS, dir string) (*storage.Store, error) {
@@ -148,24 +149,24 @@ func (lazyFile) Sync() error                { return nil }
 func (lazyFile) SyncData() error            { return nil }
 func (lazyFile) SyncTo(int64) (bool, error) { return false, nil }
 
-// No failed operation on files makes the store acknowledge what is not durable,
-// go on after it, or hang. Proves S9 and O13's storage side.
+// After a failed operation on files the store acknowledges no commit that is not durable,
+// does not go on, and does not hang. Proves S9 and O13's storage side.
 func TestErrors(t *testing.T) {
 	until(t, &sum.Errors, *faults, func(seed uint64, points int) Figures {
 		return Errors(t, openSmall, Options{Seed: seed, Commits: 30, Points: points})
 	})
 }
 
-// Damage of any file is an error that names the file, or does no harm; what the
-// last sync wrote is the one exception. Proves S9.
+// Damage of any file is an error that names the file, or does no harm. The one exception
+// is damage of the bytes of the last sync. Proves S9.
 func TestDamage(t *testing.T) {
 	until(t, &sum.Damages, *damages*2/3, func(seed uint64, points int) Figures {
 		return Damage(t, openSmall, Options{Seed: seed, Points: points})
 	})
 }
 
-// With a witness file no damage loses what was acknowledged without a word. Proves
-// S9's last sentence.
+// With a witness file no damage loses acknowledged commits silently. Proves S9's last
+// sentence.
 func TestDamageWithWitness(t *testing.T) {
 	until(t, &sum.Damages, *damages/3+1, func(seed uint64, points int) Figures {
 		return Damage(t, openWitnessed, Options{Seed: seed, Points: points, Witness: true})

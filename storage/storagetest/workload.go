@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// rows is what a store holds, in words: a key such as "data cell/3 last" and its
+// rows is the content of a store, in words: a key such as "data cell/3 last" and its
 // value. Object numbers and epochs, which differ from life to life, are left out.
 type rows map[string]string
 
@@ -24,14 +24,15 @@ const never = 1 << 60
 type workload struct {
 	seed   uint64
 	small  bool   // no value is larger than a few kilobytes
-	states []rows // states[n] is what the store holds after commit n
+	states []rows // states[n] is the content of the store after commit n
 }
 
 func newWorkload(seed uint64, commits int, small bool) *workload {
 	w := &workload{seed: seed, small: small, states: []rows{{}}}
 	nobody := func(id storage.ID) storage.Object { return storage.Object{ID: id, Number: 1} }
+	nothing := func(storage.ID, byte) (m storage.StoredMessage) { return m }
 	for n := 1; n <= commits; n++ {
-		d := draft{rows: maps.Clone(w.states[n-1]), objects: nobody}
+		d := draft{rows: maps.Clone(w.states[n-1]), objects: nobody, first: nothing}
 		w.fill(&d, n)
 		w.states = append(w.states, d.rows)
 	}
@@ -60,6 +61,7 @@ func (w *workload) fill(d *draft, n int) {
 	d.open(here, n%2 == 1)
 	d.event(here, uint64(n), w.value(n, 30))
 	d.mark(there, fmt.Sprint(n%3), w.value(n, 5))
+	w.messages(d, n, here, there)
 	d.meta("n", strconv.Itoa(n))
 }
 
@@ -88,6 +90,7 @@ type draft struct {
 	batch   storage.Batch
 	rows    rows
 	objects func(storage.ID) storage.Object
+	first   func(to storage.ID, queue byte) storage.StoredMessage // as it is stored
 }
 
 // object makes the object exist.
@@ -144,11 +147,11 @@ func (d *draft) alarm(name string, at int64) {
 func (d *draft) open(name string, open bool) {
 	o := d.object(name)
 	if !open {
-		d.batch.ClearOpen(o)
+		d.batch.DeleteOpenMark(o)
 		delete(d.rows, "open "+name)
 		return
 	}
-	d.batch.SetOpen(o, []byte(name))
+	d.batch.SetOpenMark(o, []byte(name))
 	d.rows["open "+name] = ""
 }
 
@@ -176,7 +179,7 @@ func (d *draft) drop(name string) {
 	if _, ok := d.rows["object "+name]; !ok {
 		return
 	}
-	d.batch.DropObject(d.object(name), d.due(name))
+	d.batch.DeleteObject(d.object(name), d.due(name))
 	for _, kind := range []string{"object ", "alarm ", "open "} {
 		delete(d.rows, kind+name)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 )
 
-// about tells on what the figures were measured and how durable they are.
+// about tells the machine, the disk and the durability of the figures.
 func about(dir string) string {
 	s := fmt.Sprintf("%s/%s, %d CPUs, %s. Every commit is synced through Pebble's log before it is acknowledged.\nStores in %s",
 		runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), runtime.Version(), dir)

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 )
 
-// command is what measuring rows and running scenarios have in common: R is what
-// one of them gives.
+// command is the common part of measuring rows and running scenarios; R is the result
+// of one.
 type command[R any] struct {
 	*flag.FlagSet
 	asJSON *bool
@@ -42,7 +42,7 @@ func (c *command[R]) parse(args []string) error {
 	return nil
 }
 
-// report gives measure a directory and writes what it returns, also beside an error.
+// report gives measure a directory and writes its results, also beside an error.
 func (c *command[R]) report(out io.Writer, measured func(dir string) ([]R, error)) error {
 	where, remove, err := scratch(*c.dir)
 	if err != nil {
@@ -57,8 +57,8 @@ func (c *command[R]) report(out io.Writer, measured func(dir string) ([]R, error
 	return errors.Join(err, c.table(out, results))
 }
 
-// each runs what it can of the items, until ctx ends, and returns what failed
-// beside what was found, which may be a part.
+// each runs the items until ctx ends, and returns the results, which may be a part, and
+// the errors.
 func each[T, R any](ctx context.Context, log io.Writer, items []T, name func(T) string, run func(T, *progress) (*R, error)) ([]*R, error) {
 	p := newProgress(log, len(items))
 	defer p.end()
@@ -78,8 +78,8 @@ func each[T, R any](ctx context.Context, log io.Writer, items []T, name func(T) 
 	return results, errors.Join(failed...)
 }
 
-// scratch makes a directory of our own in dir, or in the system's place for
-// temporary files, and returns what removes it.
+// scratch makes a directory of our own in dir, or in the system's place for temporary
+// files, and returns a function that removes it.
 func scratch(dir string) (string, func(), error) {
 	if dir != "" {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -91,6 +91,6 @@ func scratch(dir string) (string, func(), error) {
 		return "", nil, err
 	}
 	return made, func() {
-		_ = os.RemoveAll(made) // the figures are out; what is left is in a temporary directory
+		_ = os.RemoveAll(made) // the figures are out; the leftovers are in a temporary directory
 	}, nil
 }

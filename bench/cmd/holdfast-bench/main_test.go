@@ -87,7 +87,7 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestInterrupted returns what there is, and leaves nothing behind.
+// TestInterrupted returns the results so far, and leaves nothing behind.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -106,7 +106,7 @@ func TestInterrupted(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"-rows P99", "P1 to P19"},
+		{"-rows P99", "P1 to P30"},
 		{"-size large", "tiny, small or full"},
 		{"-rounds 0", "must be positive"},
 		{"P3", "unexpected argument"},

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// progress tells what is being measured: on a terminal in one line that is
+// progress tells the case that is being measured: on a terminal in one line that is
 // written over, else in one line for each case.
 type progress struct {
 	w        io.Writer

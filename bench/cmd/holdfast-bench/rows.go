@@ -13,11 +13,11 @@ import (
 const rowsUsage = `usage: holdfast-bench [flags]
        holdfast-bench scale [flags]
 
-Measures the rows P1 to P19 of docs/PERFORMANCE.md. Each row runs our workload and
+Measures the rows P1 to P30 of docs/PERFORMANCE.md. Each row runs our workload and
 its reference in turn, some rounds, and prints the median of each, their ratio, the
 target and whether it was reached. All commits are synced to a real directory.
 
-  holdfast-bench                         all rows, about ten minutes
+  holdfast-bench                         all rows, about a quarter of an hour
   holdfast-bench -rows P1,P3 -json       two rows, as one JSON array
   holdfast-bench -size full -rows P9,P10 with 10 million objects
   holdfast-bench scale -h                the scenarios of a large store

@@ -40,13 +40,13 @@ type bar struct {
 	value float64
 }
 
-// colors are told apart by those who see few of them.
+// colors are told apart by people with colour blindness too.
 var colors = []color.Color{
 	color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff},
 	color.RGBA{0xcc, 0x79, 0xa7, 0xff}, color.RGBA{0x56, 0xb4, 0xe9, 0xff}, color.RGBA{0xe6, 0x9f, 0x00, 0xff},
 }
 
-// typeface is the one whose widths the library knows; those after it in families
+// typeface is a font with widths that the library knows; those after it in families
 // have the same widths, or nearly.
 const (
 	typeface = "font-family:Liberation Sans"

@@ -12,7 +12,7 @@ import (
 )
 
 // rowCharts draws each row that was measured at two sizes at least: ours and the
-// reference over what the sizes count.
+// reference over the number in the size.
 func rowCharts(results []*rows.Result) (charts []chart) {
 	type key struct{ id, what, over, unit string }
 	groups := map[key][]*rows.Result{}
@@ -38,8 +38,8 @@ func rowCharts(results []*rows.Result) (charts []chart) {
 	return named(charts)
 }
 
-// over is what a size counts, its numbers left out but for the fixed ones: of
-// "objects=1 callers=64" it is "callers, objects=1".
+// over is the unit of a size, without its numbers except the fixed ones: for "objects=1
+// callers=64" it is "callers, objects=1".
 func over(size string) string {
 	parts := strings.Fields(size)
 	if len(parts) == 0 {

@@ -1,4 +1,4 @@
-// Command holdfast-plot draws what holdfast-bench measured, as SVG files.
+// Command holdfast-plot draws the figures of holdfast-bench as SVG files.
 package main
 
 import (
@@ -34,7 +34,8 @@ func main() {
 	}
 }
 
-// run is the command without its process. It prints the names of what it wrote.
+// run is the command without its process. It prints the names of the files that it
+// wrote.
 func run(args []string, out, log io.Writer) error {
 	f := flag.NewFlagSet("holdfast-plot", flag.ContinueOnError)
 	f.SetOutput(log)

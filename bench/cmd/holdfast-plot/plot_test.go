@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-dev/holdfast/bench/internal/scale"
 )
 
-// write puts what f writes into a file and returns its name.
+// write puts the output of f into a file and returns its name.
 func write(t *testing.T, name string, f func(io.Writer) error) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -7,8 +7,8 @@ import (
 	"runtime/metrics"
 )
 
-// Costs are what one operation cost, by name: "allocs", "bytes", "commits",
-// "syncs", "log bytes", ProcessorNanos.
+// Costs are the costs of one operation, by name: "allocs", "bytes", "commits", "syncs",
+// "log bytes", ProcessorNanos.
 type Costs map[string]float64
 
 // ProcessorNanos is the cost in processor time, in nanoseconds: that of the whole
@@ -44,7 +44,7 @@ func (m Metered) read() map[string]uint64 {
 	return at
 }
 
-// PerOp is what each of ops operations cost since Start.
+// PerOp is the cost of each of ops operations since Start.
 func (m Metered) PerOp(ops int64) Costs {
 	if ops <= 0 {
 		return nil
@@ -72,7 +72,7 @@ func allocated() (objects, sizeBytes uint64) {
 	return s[0].Value.Uint64(), s[1].Value.Uint64()
 }
 
-// HeapBytes collects garbage and returns what is left on the heap and on stacks.
+// HeapBytes collects garbage and returns the bytes left on the heap and on stacks.
 func HeapBytes() float64 {
 	runtime.GC()
 	runtime.GC()

@@ -7,15 +7,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Disk is the operating system's file system, with counts of what is written
-// and synced.
+// Disk is the operating system's file system, with counts of writes and syncs.
 type Disk struct {
 	vfs.FS
 	logBytes, allBytes, syncs atomic.Uint64
 	tables                    atomic.Int64
 }
 
-// NewDisk makes a Disk whose counts are zero.
+// NewDisk makes a Disk with counts of zero.
 func NewDisk() *Disk { return &Disk{FS: vfs.Default} }
 
 // Meters are the counts of the disk by the name of their cost.
@@ -69,8 +68,8 @@ func (d *Disk) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File
 // Unwrap implements vfs.FS.
 func (d *Disk) Unwrap() vfs.FS { return d.FS }
 
-// countedFile counts what goes through it. Only syncs of logs are counted: they
-// are the ones that commits wait for.
+// countedFile counts its writes and syncs. Only syncs of logs are counted: they are the
+// ones that commits wait for.
 type countedFile struct {
 	vfs.File
 	disk  *Disk

@@ -56,7 +56,7 @@ type Quantiles struct {
 	Max   float64 `json:"max"`
 }
 
-// Quantiles sums up what was recorded so far.
+// Quantiles sums up the latencies so far.
 func (l *Latencies) Quantiles() Quantiles {
 	h := hdrhistogram.New(1, latencyMax, latencyDigits)
 	for i := range l.parts {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Run is what a loop of operations did.
+// Run is the result of a loop of operations.
 type Run struct {
 	Ops     int64
 	Elapsed time.Duration

@@ -26,8 +26,8 @@ func TestFigure(t *testing.T) {
 		{[]float64{8, 4, 6, 2}, measure.Figure{Median: 5, Min: 2, Max: 8, Spread: 1.2}},
 		{[]float64{0, 0}, measure.Figure{}},
 	} {
-		if got := measure.Of(c.values); got != c.want {
-			t.Errorf("Of(%v) = %+v, want %+v", c.values, got, c.want)
+		if got := measure.FigureOf(c.values); got != c.want {
+			t.Errorf("FigureOf(%v) = %+v, want %+v", c.values, got, c.want)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestOpenCountsDelay(t *testing.T) {
 	}
 }
 
-// TestCosts counts what a meter counts, for each operation.
+// TestCosts counts with each meter, for each operation.
 func TestCosts(t *testing.T) {
 	var n uint64
 	m := measure.Start(measure.Meters{"steps": func() uint64 { return n }})

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Figure is what several rounds of one side gave.
+// Figure sums up several rounds of one side.
 type Figure struct {
 	Median float64 `json:"median"`
 	Min    float64 `json:"min"`
@@ -15,8 +15,8 @@ type Figure struct {
 	Spread float64 `json:"spread"`
 }
 
-// Of sums up the values of some rounds. It is zero for none.
-func Of(values []float64) Figure {
+// FigureOf sums up the values of some rounds. It is zero for none.
+func FigureOf(values []float64) Figure {
 	if len(values) == 0 {
 		return Figure{}
 	}

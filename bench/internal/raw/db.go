@@ -1,5 +1,5 @@
-// Package raw is what Holdfast is measured against: bare Pebble with the options
-// of package storage, doing the same rows and syncs with nothing around them.
+// Package raw is the reference for Holdfast: bare Pebble with the options of package
+// storage, doing the same rows and syncs with nothing around them.
 package raw
 
 import (

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// TestReferenceHasOurOptions compares what Pebble writes down of its options in a
-// store of ours and in a database of the reference.
+// TestReferenceHasOurOptions compares the options that Pebble writes down in a store of
+// ours and in a database of the reference.
 func TestReferenceHasOurOptions(t *testing.T) {
 	ours, theirs := t.TempDir(), t.TempDir()
 	s, err := storage.Open(storage.Options{Dir: ours})

@@ -6,8 +6,8 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
-// Mailboxes are in-memory objects whose calls wait in a locked queue that the
-// first caller serves: the least that a turn without storage can be.
+// Mailboxes are in-memory objects. Calls wait in a queue with a mutex, and the first
+// caller serves it: the least that a turn without storage can be.
 type Mailboxes struct {
 	boxes []box
 	names *xsync.MapOf[string, *box] // nil: they are found by number only
@@ -44,7 +44,7 @@ func NewNamedMailboxes(names []string) *Mailboxes {
 	return m
 }
 
-// Read calls object i modulo their number and returns what its turn read.
+// Read calls object i modulo their number and returns the value that its turn read.
 func (m *Mailboxes) Read(i int) uint64 { return m.call(&m.boxes[i%len(m.boxes)]) }
 
 // ReadNamed is Read of an object that is found by its name in a concurrent map.

@@ -43,7 +43,7 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// TestTurns counts what many callers add to few objects.
+// TestTurns counts the adds of many callers to few objects.
 func TestTurns(t *testing.T) {
 	db, err := raw.Open(t.TempDir(), measure.NewDisk())
 	if err != nil {
@@ -70,7 +70,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestMailboxes answers callers who wait for one another.
+// TestMailboxes answers callers that wait for one another.
 func TestMailboxes(t *testing.T) {
 	boxes := raw.NewMailboxes(2)
 	var all sync.WaitGroup

@@ -12,11 +12,11 @@ import (
 	"github.com/holdfast-dev/holdfast/bench/internal/raw"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/object"
-	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
-// p18 is what objects with one small value and an alarm take on disk, and how
-// much is written until they lie there: two lines of one measurement.
+// p18 is the space on disk of objects with one small value and an alarm, and the bytes
+// written until they lie there: two lines of one measurement.
 func p18(s Size) (cases []*Case) {
 	for _, n := range pick(s, []int{1000}, []int{100_000}, []int{10_000, 100_000, 1_000_000}) {
 		size := fmt.Sprintf("objects=%d", n)
@@ -89,7 +89,7 @@ func storeObjects(ctx context.Context, dir string, disk *measure.Disk, n int, du
 		return 0, err
 	}
 	disk.Add(h.Disk)
-	engine, err := storage.OpenPebble(dir, storage.PebbleOptions{FS: disk})
+	engine, err := pebblestore.Open(dir, pebblestore.Options{FS: disk})
 	if err != nil {
 		return 0, err
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// The reference of P1 finds its objects by number. Beside one that finds them by
-// name it shows what of the difference is the look-up.
+// The reference of P1 finds its objects by number. Beside a reference that finds them
+// by name it shows how much of the difference is the look-up.
 //
-// The targets of P6 and P14 are stated against a plain increment, which stores one
-// row where they store three. What bare Pebble needs for as many rows
-// shows how much of the difference is theirs.
+// The targets of P6 and P14 are stated against a plain increment, which stores one row
+// where they store three. The time of bare Pebble for as many rows shows how much of
+// the difference is due to them.
 
 // p1Floor is P1 beside mailboxes that are found by name.
 func p1Floor(s Size) (cases []*Case) {
@@ -117,7 +117,7 @@ func p14Floor(s Size) (cases []*Case) {
 }
 
 // p14Least is the bare turn loop with the two rows that any add with an id stores,
-// beside our own increments: what the target asks of an add at best.
+// beside our own increments: the target of an add at best.
 func p14Least(s Size) (cases []*Case) {
 	for _, objects := range []int{1, hot} {
 		for _, n := range pick(s, []int{16}, []int{64, 1024}, []int{64, 1024}) {

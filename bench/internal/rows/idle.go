@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 )
 
-// p16 is what a live object that nothing happens to keeps in memory.
+// p16 is the memory of a live object without calls.
 func p16(s Size) []*Case {
 	n := pick(s, 2000, 100_000, 100_000)
 	return []*Case{{
@@ -52,8 +52,8 @@ func makeIdle(ctx context.Context, dir string, n int) (time.Duration, error) {
 	return time.Since(start), errors.Join(err, i.Close())
 }
 
-// idleBytes wakes all objects twice, so that what the first time leaves behind in
-// caches is not counted, and compares memory with and without them.
+// idleBytes wakes all objects twice, so that the caches filled by the first time are
+// not counted, and compares memory with and without them.
 func idleBytes(ctx context.Context, i *workload.Idle, n int) (Sample, error) {
 	if err := errors.Join(i.Wake(ctx), i.Evicted(ctx)); err != nil {
 		return Sample{}, err

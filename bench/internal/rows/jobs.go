@@ -159,7 +159,7 @@ func p15(Size) []*Case {
 	}}
 }
 
-// runs opens a host with a continuous job whose runs are measured.
+// runs opens a host with a continuous job and measures its runs.
 func (c *closers) runs(ctx context.Context, e *Env) (Side, error) {
 	dir, err := c.dir(e)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// p19 is what eviction, inspection and scrubbing cost the load beside them. The
-// processor time of the reference is that of the load alone, and of as much beside
-// work alone as ran beside ours.
+// p19 is the cost of eviction, inspection and scrubbing for the load beside them. The
+// processor time of the reference is the time of the load alone, plus the time of the
+// other work alone, as much of it as ran beside ours.
 func p19(s Size) (cases []*Case) {
 	const load = 64
 	cold := pick(s, 500, 20_000, 20_000)
@@ -146,7 +146,7 @@ func paced(ctx context.Context, perSecond int, done *atomic.Int64, f func(i int)
 func inspect(ctx context.Context, h *workload.Counters, i int) error {
 	id := storage.ID{Class: workload.CounterClass, Name: workload.Name(i % hot)}
 	if i%100 == 0 {
-		_, err := h.Objects(ctx, id.Class, id.Name, 100)
+		_, err := h.Objects(ctx, id.Class, object.ObjectsOptions{After: id.Name, Limit: 100})
 		return err
 	}
 	_, err := h.Inspect(ctx, id)

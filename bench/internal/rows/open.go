@@ -35,7 +35,7 @@ func p10(s Size) (cases []*Case) {
 	return cases
 }
 
-// openable is a store with n counters and alarms, whose process died or not.
+// openable is a store with n counters and alarms, after a crash or an orderly close.
 func (e *Env) openable(ctx context.Context, n int, crash bool) (string, error) {
 	clean, err := e.Made(fmt.Sprint("counters ", n), func(dir string) error {
 		return workload.Make(ctx, dir, workload.Fill{
@@ -104,25 +104,29 @@ func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
 
 // p11 is an open after the death of a process with many executions open.
 func p11(s Size) []*Case {
-	n := pick(s, 50, 10_000, 10_000)
-	return []*Case{{
-		ID: "P11", What: "kill -9 with open executions: all started again after", Size: fmt.Sprintf("executions=%d", n), N: float64(n), Unit: "s",
-		Targets: []Target{atMost(1.5, "≤ 1.5 s")},
+	return []*Case{killed("P11", "kill -9 with open executions: all started again after", workload.Executions, pick(s, 50, 10_000, 10_000), 1.5)}
+}
+
+// killed is an open after the death of a child of the role with n executions open.
+func killed(id, what, role string, n int, seconds float64) *Case {
+	return &Case{
+		ID: id, What: what, Size: fmt.Sprintf("executions=%d", n), N: float64(n), Unit: "s",
+		Targets: []Target{atMost(seconds, fmt.Sprintf("≤ %.3g s", seconds))},
 		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
 			from, err := c.dir(e)
 			if err != nil {
 				return nil, nil, err
 			}
-			if err := workload.Crashed(ctx, workload.Executions, from, n); err != nil {
+			if err := workload.Crashed(ctx, role, from, n); err != nil {
 				return nil, nil, err
 			}
 			return copied(e, from, func(dir string, _ *closers) (Sample, error) {
-				open, all, costs, err := workload.Recovered(ctx, dir, n)
+				open, all, costs, err := workload.Recovered(ctx, role, dir, n)
 				if err == nil {
 					costs["ms to open"] = millis(open)
 				}
 				return Sample{all.Seconds(), nil, costs}, err
 			}), nil, nil
 		}),
-	}}
+	}
 }

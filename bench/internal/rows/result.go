@@ -9,7 +9,7 @@ import (
 // noisy is the spread of the reference above which a figure is not to be trusted.
 const noisy = 0.2
 
-// Result is what the rounds of a case gave: an element of the JSON.
+// Result is the result of a case's rounds: an element of the JSON.
 type Result struct {
 	ID        string          `json:"id"`
 	What      string          `json:"what"`
@@ -92,7 +92,7 @@ func sum(samples []Sample) (measure.Figure, *measure.Quantiles, measure.Costs) {
 		}
 		of[name] = measure.Median(v)
 	}
-	return measure.Of(values), medianOf(lats), of
+	return measure.FigureOf(values), medianOf(lats), of
 }
 
 func medianOf(lats []measure.Quantiles) *measure.Quantiles {

@@ -1,5 +1,5 @@
-// Package rows holds the rows P1 to P19 of docs/PERFORMANCE.md: for each what is
-// measured, against what, at which sizes, and when it is good enough.
+// Package rows holds the rows P1 to P30 of docs/PERFORMANCE.md: for each the operation,
+// its reference, the sizes, and the limit.
 package rows
 
 import (
@@ -18,7 +18,7 @@ type Size int
 // The sizes. Small is the one that the targets name, but for 10M objects.
 const (
 	Tiny  Size = iota // shows that a row works; its figures mean nothing
-	Small             // all rows in about ten minutes
+	Small             // all rows in about a quarter of an hour
 	Full              // with more sizes for plots, and 10M objects
 )
 
@@ -42,7 +42,7 @@ type Case struct {
 	Size    string  // such as "callers=64"; empty if the row has none
 	N       float64 // the number in Size, for plots
 	Unit    string
-	Against string // what the reference is; empty: there is none
+	Against string // the reference; empty: there is none
 	Rounds  int    // at most so many; zero: as many as asked for
 	Targets []Target
 	// Prepare sets up both sides.
@@ -58,14 +58,14 @@ type Pair struct {
 // Side measures once.
 type Side func(ctx context.Context) (Sample, error)
 
-// Sample is what one round of one side gave, Value in the unit of the case.
+// Sample is the result of one round of one side, Value in the unit of the case.
 type Sample struct {
 	Value float64
 	Lat   *measure.Quantiles // nil: no latencies
 	Costs measure.Costs
 }
 
-// Env is what cases are given.
+// Env is the environment of a case.
 type Env struct {
 	Dir   string        // for all that is stored; the caller removes it
 	For   time.Duration // of one round of one side, where the row has no fixed amount of work
@@ -131,7 +131,7 @@ func (c *closers) dir(e *Env) (string, error) {
 	return dir, err
 }
 
-// prepared makes a Prepare of a function that adds what it opens to closers.
+// prepared makes a Prepare of a function that adds to closers everything that it opens.
 func prepared(f func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error)) func(context.Context, *Env) (*Pair, error) {
 	return func(ctx context.Context, e *Env) (*Pair, error) {
 		c := &closers{}

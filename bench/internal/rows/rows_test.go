@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	workload.Child() // P10 and P11 run this program again
+	workload.Child() // P10, P11 and P25 run this program again
 	os.Exit(m.Run())
 }
 
@@ -36,7 +36,7 @@ func TestEachRowWorks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// So small a heap may shrink meanwhile, by what an earlier row has left.
+			// So small a heap may shrink meanwhile, by garbage of an earlier row.
 			heap := c.Unit == "MiB"
 			if !heap && r.Ours.Median <= 0 || c.Against != "" && (r.Reference == nil || !heap && r.Reference.Median <= 0) {
 				t.Errorf("nothing was measured: %+v", r)
@@ -73,7 +73,7 @@ func TestCasesByID(t *testing.T) {
 	if len(cases) != 4 {
 		t.Errorf("%d cases, want 2 of P3 and 2 of P10", len(cases))
 	}
-	if _, err := Cases("P20", Small); err == nil || !strings.Contains(err.Error(), "P1 to P19") {
+	if _, err := Cases("P31", Small); err == nil || !strings.Contains(err.Error(), "P1 to P30") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -139,7 +139,8 @@ func TestProcessorTime(t *testing.T) {
 	}
 }
 
-// TestBeside prices work beside a load by as much of it as ran.
+// TestBeside: measured apart, a load costs its own processor time and that of as much
+// other work as ran beside it.
 func TestBeside(t *testing.T) {
 	l := &beside{
 		d: time.Millisecond,
@@ -161,7 +162,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestNoise is told of when rounds of the reference differ by more than 20 %.
+// TestNoise finds a result noisy when rounds of the reference differ by more than 20 %.
 func TestNoise(t *testing.T) {
 	ours := []Sample{{Value: 1}, {Value: 5}}
 	for _, c := range []struct {
@@ -190,7 +191,7 @@ func TestMedians(t *testing.T) {
 	}
 }
 
-// TestJSON comes back as it was, and is an array even of nothing.
+// TestJSON decodes results as they were encoded. No results are an empty array.
 func TestJSON(t *testing.T) {
 	r := (&Case{ID: "P3", What: "what", Size: "callers=64", N: 64, Unit: "/s", Against: "it", Targets: []Target{ratio(0.7)}}).
 		result([]Sample{{Value: 8}}, []Sample{{Value: 10}})
@@ -210,7 +211,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestTable has a line for each result and says what is to be known of it.
+// TestTable has a line for each result, with its notes.
 func TestTable(t *testing.T) {
 	r := (&Case{ID: "P3", What: "what", Size: "callers=64", Unit: "/s", Against: "the other", Targets: []Target{ratio(0.9)}}).
 		result([]Sample{{Value: 80_000}}, []Sample{{Value: 100_000}, {Value: 150_000}})

@@ -33,7 +33,7 @@ func (c *Case) Run(ctx context.Context, e *Env, rounds int, tell func(round, of 
 			if s.side == nil {
 				continue
 			}
-			runtime.GC() // neither side pays for what the other left
+			runtime.GC() // neither side pays for garbage of the other
 			sample, err := s.side(ctx)
 			if err == nil {
 				err = context.Cause(ctx)

@@ -38,7 +38,7 @@ func p9(s Size) (cases []*Case) {
 	return cases
 }
 
-// stored is a store with n sleepers whose alarms are far away.
+// stored is a store with n sleepers with alarms far away.
 func (e *Env) stored(ctx context.Context, n int) (string, error) {
 	return e.Made(fmt.Sprint("sleepers ", n), func(dir string) error {
 		return workload.Make(ctx, dir, workload.Fill{
@@ -100,7 +100,7 @@ func fire(e *Env, a *workload.Alarms) Side {
 	}
 }
 
-// heldHeap is what a host adds to the heap when it has read what is due next.
+// heldHeap is the memory that a host adds to the heap when it has read the next alarms.
 func heldHeap(e *Env, n int) Side {
 	return func(ctx context.Context) (_ Sample, err error) {
 		c := &closers{}

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 )
 
-// WriteTable writes the results for a reader: a line for each, then what a
-// median operation of each cost, then what to be careful with.
+// WriteTable writes the results for a reader: a line for each, then the costs of a
+// median operation, then the figures to distrust.
 func WriteTable(w io.Writer, results []*Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "row\twhat\tsize\tours\treference\tratio\tprocessor: ours\treference\tratio\ttarget\tverdict\tspread")
@@ -35,7 +35,7 @@ func WriteTable(w io.Writer, results []*Result) error {
 	return writeNotes(w, results)
 }
 
-// writeNotes tells what each reference is, and which figures to distrust.
+// writeNotes tells the reference of each row, and which figures to distrust.
 func writeNotes(w io.Writer, results []*Result) error {
 	against := map[string][]string{}
 	var order []string

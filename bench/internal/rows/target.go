@@ -34,6 +34,17 @@ func cost(name string, x float64, text string) Target {
 	return Target{text, false, func(r *Result) bool { return r.Costs[name] <= x }}
 }
 
+// processor bounds our processor time, in microseconds. It holds where the system tells none.
+func processor(micros float64, text string) Target {
+	return Target{text, false, func(r *Result) bool { return r.Processor <= micros*1e3 }}
+}
+
+// processorTimes bounds our processor time beside the reference's. It holds where the system
+// tells none.
+func processorTimes(x float64, text string) Target {
+	return Target{text, true, func(r *Result) bool { return r.ProcessorRatio <= x }}
+}
+
 // p50 and p99 bound latencies, in microseconds.
 func p50(x float64, text string) Target {
 	return Target{text, false, func(r *Result) bool { return r.Latency != nil && r.Latency.P50 <= x }}

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// fireAll opens a store whose alarms are all overdue, and watches the rate at
-// which they fire: what was fired leaves tombstones at the head of the index.
+// fireAll opens a store with overdue alarms only, and watches the rate at which they
+// fire, because each fired alarm leaves a tombstone at the head of the index.
 func fireAll(ctx context.Context, o Options, r *Result) error {
 	n := o.of(10_000_000, 10_000)
 	dir := filepath.Join(o.Dir, "store")
@@ -127,7 +127,7 @@ func overdue(ctx context.Context, o Options, r *Result) error {
 	r.check("durable call, p99, meanwhile", meanwhile.Lat.P99, "µs", "< 10 × normal", meanwhile.Lat.P99 < 10*normal.Lat.P99)
 	r.figure("durable call, slowest, meanwhile", meanwhile.Lat.Max, "µs")
 	more := highest(heap) - before
-	r.check("heap at most, beside what was there", more, "MiB", "≤ 512", more <= 512)
+	r.check("heap at most, beside the heap before", more, "MiB", "≤ 512", more <= 512)
 	return nil
 }
 

@@ -39,7 +39,7 @@ func debounced(ctx context.Context, o Options, r *Result) error {
 	sampler := sample(ctx, 100*time.Millisecond, func(at float64) { heap = append(heap, [2]float64{at, heapMiB()}) })
 	defer sampler.stop()
 	run, err := measure.Closed(ctx, 256, 2*o.For, func(i int) error {
-		_, err := job.Add(ctx, h, workload.Name(rand.IntN(n)), workload.Event{N: i}, jobs.EventID("event "+strconv.Itoa(i)))
+		_, err := job.Add(ctx, h, workload.Name(rand.IntN(n)), workload.Event{N: i}, debounce.EventID("event "+strconv.Itoa(i)))
 		return err
 	})
 	if err != nil {
@@ -82,7 +82,7 @@ func continuously(ctx context.Context, o Options, r *Result) error {
 	late := measure.NewLatencies()
 	job := continuous.New(continuous.Config[int]{
 		Name: "minutely", Schedule: jobs.Rate(o.Period), StartLater: true,
-		Execution: jobs.Options{Quiet: true},
+		FewEvents: true,
 		Run: func(_ context.Context, run *continuous.Run[int]) error {
 			if measuring.Load() {
 				runs.Add(1)

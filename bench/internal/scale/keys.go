@@ -16,8 +16,8 @@ import (
 // hotKey is one more key than there are.
 const hotKey = "hot"
 
-// keyed is a pool whose tasks have keys. It notes each task that runs out of the
-// order of its key, or beside another of its key.
+// keyed is a pool of tasks with keys. It notes each task that runs out of the order of
+// its key, or beside another of its key.
 type keyed struct {
 	host *workload.Host
 	pool *workerpool.Pool[keyTask, struct{}]
@@ -120,11 +120,11 @@ func (k *keyed) run(ctx context.Context, n int, hot bool) (queued, ran time.Dura
 	return queued, time.Since(start), nil
 }
 
-// shut ends the host without waiting for what is still queued.
+// shut ends the host without waiting for the queued tasks.
 func (k *keyed) shut() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = k.host.Shutdown(ctx) // works of the hot key may be cut off
+	_ = k.host.Shutdown(ctx) // work of the hot key may be cut off
 }
 
 // keys runs many tasks over many keys, and again with a hot key among them.

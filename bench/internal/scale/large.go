@@ -108,7 +108,7 @@ func operations(ctx context.Context, o Options, r *Result, s *stores) error {
 			return err
 		}},
 		{"list 100 objects", func(h *store, i int) error {
-			_, err := h.Objects(ctx, workload.CounterClass, workload.Name(i%h.objects), 100)
+			_, err := h.Objects(ctx, workload.CounterClass, object.ObjectsOptions{After: workload.Name(i % h.objects), Limit: 100})
 			return err
 		}},
 		{"delete", func(h *store, i int) error { return h.Delete(ctx, id(h, i)) }},

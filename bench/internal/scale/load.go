@@ -20,13 +20,13 @@ const stallBound = 50 * time.Millisecond
 // keptUp is the part of a rate from which it counts as reached.
 const keptUp = 0.98
 
-// load finds the most durable increments a second, and measures latencies at
-// parts of that, as they are seen by calls that come at a steady rate. Beside ours
-// the bare turn loop and an operation that does nothing get the same rates, so
-// that what the disk and the generator add can be told apart, and ours gets them
-// once more with GOMAXPROCS one greater: a flush then competes for a processor with
-// threads, which the kernel lets go first when they wake up, and not with goroutines,
-// which wait until its ten milliseconds are over.
+// load finds the most durable increments a second, and measures latencies at parts of
+// that, as they are seen by calls that come at a steady rate. Beside ours the bare turn
+// loop and an operation that does nothing get the same rates, so that the shares of the
+// disk and the generator can be told apart, and ours gets them once more with
+// GOMAXPROCS one greater: a flush then competes for a processor with threads, which the
+// kernel lets go first when they wake up, and not with goroutines, which wait until its
+// ten milliseconds are over.
 func load(ctx context.Context, o Options, r *Result) error {
 	const callers, objects, ours = 1024, 1000, "holdfast"
 	h, err := workload.OpenCounters(filepath.Join(o.Dir, "ours"), objects, object.Options{})
@@ -127,8 +127,8 @@ func (s *stalls) done(at time.Time, late time.Duration) {
 	f.compacting = f.compacting || s.disk.Compacting()
 }
 
-// report adds what was found. The bound is on those of ours during a flush or a
-// compaction, unless the rate was too high for the machine.
+// report adds the stalls. The bound is on those of ours during a flush or a compaction,
+// unless the rate was too high for the machine.
 func (s *stalls) report(r *Result, name string, bounded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// heapMiB is what the process holds on its heap, garbage included.
+// heapMiB is the size of the heap, garbage included.
 func heapMiB() float64 {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)

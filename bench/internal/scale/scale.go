@@ -1,5 +1,5 @@
-// Package scale runs the scenarios of a large store: many objects, alarms, tasks
-// and jobs, and what calls see meanwhile.
+// Package scale runs the scenarios of a large store: many objects, alarms, tasks and
+// jobs, and the latency of calls meanwhile.
 package scale
 
 import (
@@ -31,7 +31,7 @@ type Figure struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
-	Bound string  `json:"bound,omitempty"` // what was asked of it; empty: nothing
+	Bound string  `json:"bound,omitempty"` // its limit; empty: none
 	Held  bool    `json:"held"`            // true if nothing was asked
 }
 
@@ -43,7 +43,7 @@ type Curve struct {
 	Points [][2]float64 `json:"points"`
 }
 
-// Result is what a scenario found: an element of the JSON.
+// Result is the result of a scenario: an element of the JSON.
 type Result struct {
 	Scenario string   `json:"scenario"`
 	What     string   `json:"what"`
@@ -107,8 +107,8 @@ func Choose(names string) ([]Scenario, error) {
 	return chosen, nil
 }
 
-// Run runs one scenario in a directory of its own, which it removes. What was
-// found before an error is returned with it.
+// Run runs one scenario in a directory of its own, which it removes. Results before an
+// error are returned with it.
 func (s Scenario) Run(ctx context.Context, o Options) (*Result, error) {
 	r := &Result{Scenario: s.Name, What: s.What}
 	dir, err := os.MkdirTemp(o.Dir, s.Name+"-")

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 )
 
-// TestEachScenarioWorks runs each scenario as small as it gets. What it measures
-// means nothing, but what must hold at any size holds, and nothing is left behind.
+// TestEachScenarioWorks runs each scenario as small as it gets. The figures mean
+// nothing, but the bounds for any size hold, and nothing is left behind.
 func TestEachScenarioWorks(t *testing.T) {
 	always := []string{"none", "≤ 10000 and the callers"}
 	for _, s := range Scenarios {
@@ -56,8 +56,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestWeights judges by the shares while all queues have tasks, and finds a queue
-// that waits too long.
+// TestWeights compares the shares of queues while all have tasks, and finds a queue that
+// waits too long.
 func TestWeights(t *testing.T) {
 	var good, greedy []start
 	for range 1000 {

@@ -41,7 +41,7 @@ func (s *sleeper) Alarm(_ context.Context, info object.AlarmInfo) error {
 	return nil
 }
 
-// Definition is the class of the sleepers, whose firings a counts.
+// Definition is the class of the sleepers; a counts their firings.
 func (a *Alarms) Definition() object.Definition {
 	class := object.Define(SleeperClass, func(_ context.Context, st *object.State) (*sleeper, error) {
 		return &sleeper{st, a}, nil

@@ -21,14 +21,16 @@ const (
 
 	// Executions is the child that has many executions open when it dies.
 	Executions = "executions"
+	// ExecutingRuns is the child that has many runs of a workflow in a step when it dies.
+	ExecutingRuns = "runs"
 	// Commits is the child that has commits in the log when it dies.
 	Commits = "commits"
 
 	ready = "ready"
 )
 
-// Child does what a parent asked for, if this process is a child, and then does
-// not return. A program that measures calls it first.
+// Child does the work of a child process, if this process is one, and then does not
+// return. A program that measures calls it first.
 func Child() {
 	role := os.Getenv(childEnv)
 	if role == "" {
@@ -51,6 +53,8 @@ func child(role, dir, count string) error {
 	switch role {
 	case Executions:
 		return openExecutions(dir, n)
+	case ExecutingRuns:
+		return openWorkflows(dir, n)
 	case Commits:
 		c, err := OpenCounters(dir, n, object.Options{})
 		if err != nil {
@@ -84,15 +88,15 @@ func Crashed(ctx context.Context, role, dir string, n int) error {
 	}
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	killed := cmd.Process.Kill()
-	_ = cmd.Wait() // "signal: killed" is what is wanted
+	_ = cmd.Wait() // "signal: killed" is right
 	if err != nil || line != ready+"\n" {
 		return fmt.Errorf("child %s ended early: %q: %w", role, line, firstOf(err, context.Cause(ctx), io.ErrUnexpectedEOF))
 	}
 	return killed
 }
 
-// works is a continuous job whose runs never end by themselves. started is
-// called at the begin of each.
+// works is a continuous job with runs that never end by themselves. started is called
+// at the begin of each.
 func works(started func()) *continuous.Job[int] {
 	return continuous.New(continuous.Config[int]{
 		Name: "works",

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Clone copies the files of a store that nobody has open: tables by a link, since
-// they never change, the others byte by byte.
+// Clone copies the files of a closed store: tables by a link, because they never
+// change, the others byte by byte.
 func Clone(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -47,7 +47,7 @@ func copyFile(from, to string) error {
 	if _, err := io.Copy(dst, src); err != nil {
 		return join(err, dst.Close)
 	}
-	if err := dst.Sync(); err != nil { // so that the sync of who opens it has nothing of ours to write
+	if err := dst.Sync(); err != nil { // so that the first sync of the next process has nothing of ours to write
 		return join(err, dst.Close)
 	}
 	return dst.Close()

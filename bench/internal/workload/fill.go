@@ -16,9 +16,11 @@ import (
 	"github.com/holdfast-dev/holdfast/alarm"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/engine"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
-// Fill says what Make puts in a store.
+// Fill says how Make fills a store.
 type Fill struct {
 	Class   string
 	Objects int
@@ -43,7 +45,7 @@ func Make(ctx context.Context, dir string, f Fill) error {
 	if err := store.Close(); err != nil {
 		return err
 	}
-	engine, err := storage.OpenPebble(dir, storage.PebbleOptions{})
+	engine, err := pebblestore.Open(dir, pebblestore.Options{})
 	if err != nil {
 		return err
 	}
@@ -60,7 +62,7 @@ func Make(ctx context.Context, dir string, f Fill) error {
 }
 
 // Database is the Pebble database of an engine.
-func Database(e storage.Engine) *pebble.DB { return e.(interface{ DB() *pebble.DB }).DB() }
+func Database(e engine.Engine) *pebble.DB { return e.(interface{ DB() *pebble.DB }).DB() }
 
 func (f Fill) id(i uint32) storage.ID { return storage.ID{Class: f.Class, Name: Name(int(i))} }
 
@@ -115,7 +117,7 @@ func (f Fill) write(w *sstable.Writer, shard int, members []uint32) error {
 			b.Reset()
 			pass(&b, storage.Object{ID: f.id(i), Shard: shard, Number: storage.Number(1<<32 | uint64(i+1)), Epoch: 1}, i)
 			var failed error
-			err := storage.ReadBatch(b.Repr(), func(r storage.Record) {
+			err := engine.ReadBatch(b.Repr(), func(r engine.Record) {
 				if failed == nil {
 					failed = w.Set(r.Key, r.Value)
 				}
@@ -164,7 +166,7 @@ func (f Fill) alarm(b *storage.Batch, o storage.Object, i uint32, index bool) {
 	row := alarm.AppendRow(nil, alarm.Row{Due: due, Gen: gen, Scheduled: due})
 	both.MoveAlarm(o, nil, &at, row, alarm.AppendIndex(nil, gen, o.ID.Class, o.ID.Name))
 	// The batch was made here: it can be read.
-	_ = storage.ReadBatch(both.Repr(), func(r storage.Record) {
+	_ = engine.ReadBatch(both.Repr(), func(r engine.Record) {
 		if (r.Key[kindAt] == kindIndex) == index {
 			b.Set(r.Key, r.Value)
 		}

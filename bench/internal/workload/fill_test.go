@@ -9,10 +9,12 @@ import (
 	"github.com/holdfast-dev/holdfast/alarm"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/engine"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
-// TestMake makes a store whose rows fit together, and whose objects are what
-// calls would have made them: the value is read, the alarms fire.
+// TestMake makes a store with rows that fit together, and with objects as calls would
+// have made them: the value is read, the alarms fire.
 func TestMake(t *testing.T) {
 	const n = 300
 	dir := filepath.Join(t.TempDir(), "store")
@@ -76,16 +78,16 @@ func TestMadeRowsAreThoseOfCalls(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	engine, err := storage.OpenPebble(dir, storage.PebbleOptions{})
+	db, err := pebblestore.Open(dir, pebblestore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer engine.Close()
+	defer db.Close()
 	f := Fill{Class: CounterClass, Value: Number8(0), First: at}
 	rows := 0
-	err = storage.ReadBatch(f.Object(0).Repr(), func(r storage.Record) {
+	err = engine.ReadBatch(f.Object(0).Repr(), func(r engine.Record) {
 		rows++
-		got, closer, err := engine.Get(r.Key)
+		got, closer, err := db.Get(r.Key)
 		if err != nil {
 			t.Errorf("no row %x", r.Key)
 			return

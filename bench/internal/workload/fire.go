@@ -32,8 +32,8 @@ func (a *Alarms) armed(ctx context.Context, n int, after func(i int) time.Durati
 	return first, nil, errors.New("arming the alarms takes too long: try again when the machine is quiet")
 }
 
-// Drain arms n alarms for one moment and returns how long it took from then until
-// the effect of the last was durable, how late they were, and what each cost.
+// Drain arms n alarms for one moment and returns how long it took from then until the
+// effect of the last was durable, how late they were, and the costs of each.
 func (a *Alarms) Drain(ctx context.Context, n int) (time.Duration, measure.Quantiles, measure.Costs, error) {
 	due, all, err := a.armed(ctx, n, func(int) time.Duration { return 0 })
 	if err != nil {
@@ -88,8 +88,8 @@ func (a *Alarms) applied(ctx context.Context, t storage.Ticket) error {
 	return a.Durable()
 }
 
-// Steady arms n alarms, so many of them due each second, and returns how late
-// they were and what each cost.
+// Steady arms n alarms, so many of them due each second, and returns how late they were
+// and the costs of each.
 func (a *Alarms) Steady(ctx context.Context, n int, perSecond float64) (measure.Quantiles, measure.Costs, error) {
 	_, all, err := a.armed(ctx, n, func(i int) time.Duration { return nth(i, perSecond) })
 	if err != nil {
@@ -105,8 +105,8 @@ func nth(i int, perSecond float64) time.Duration {
 	return time.Duration(float64(i) / perSecond * float64(time.Second))
 }
 
-// Settled waits until the scheduler has read what it keeps in memory, and returns
-// how many alarms that are.
+// Settled waits until the scheduler has filled its memory, and returns how many alarms
+// are in it.
 func (a *Alarms) Settled(ctx context.Context) (float64, error) {
 	for held := -1.0; ; {
 		now := a.Gauge("holdfast_alarms_held")

@@ -1,7 +1,9 @@
 package workload
 
 import (
+	"context"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -25,3 +27,15 @@ func (h *Host) Gauge(name string) (sum float64) {
 
 // Live is how many objects are in memory.
 func (h *Host) Live() float64 { return h.Gauge("holdfast_objects_live") }
+
+// Evicted waits until no object is in memory.
+func (h *Host) Evicted(ctx context.Context) error {
+	for h.Live() > 0 {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}

@@ -1,6 +1,6 @@
-// Package workload holds what is measured: hosts with objects, alarms and jobs,
-// and the operations on them. The Go benchmarks, the rows of holdfast-bench and
-// the scale scenarios run the same ones.
+// Package workload holds the measured operations, on hosts with objects, alarms and
+// jobs. The Go benchmarks, the rows of holdfast-bench and the scale scenarios run the
+// same ones.
 package workload
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Host is a host on a directory whose writes and syncs are counted.
+// Host is a host on a directory, with counts of writes and syncs.
 type Host struct {
 	*object.Host
 	Disk *measure.Disk
@@ -34,7 +34,7 @@ func OpenHost(dir string, o object.Options, defs ...object.Definition) (*Host, e
 	return &Host{h, disk}, nil
 }
 
-// Meters are what the host's commits cost.
+// Meters count the costs of the host's commits.
 func (h *Host) Meters() measure.Meters {
 	m := h.Disk.Meters()
 	m["commits"] = func() uint64 { return uint64(h.Store().Applied()) }
@@ -66,5 +66,5 @@ func Name(i int) string {
 	return "00000000"[:width-len(s)] + s
 }
 
-// join closes what a failed constructor had opened and returns its error.
+// join closes the parts that a failed constructor had opened and returns its error.
 func join(err error, close func() error) error { return errors.Join(err, close()) }

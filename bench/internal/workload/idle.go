@@ -49,18 +49,6 @@ func (i *Idle) Create(ctx context.Context) error {
 // Wake calls each object once.
 func (i *Idle) Wake(ctx context.Context) error { return measure.Each(ctx, 16, len(i.names), i.Poke) }
 
-// Evicted waits until no object is in memory.
-func (i *Idle) Evicted(ctx context.Context) error {
-	for i.Live() > 0 {
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
 // Poke calls object n modulo their number; the call does nothing.
 func (i *Idle) Poke(n int) error {
 	_, err := poke.Call(context.Background(), i.Host, i.names[n%len(i.names)], struct{}{})

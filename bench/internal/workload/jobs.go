@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
-	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// Event is what is added to a debounce object.
+// Event is an event of a debounce object.
 type Event struct {
 	ID string `json:"id"`
 	N  int    `json:"n"`
@@ -43,7 +42,7 @@ func OpenDebounce(dir string, objects int) (*Debounce, error) {
 func (d *Debounce) Add(i int) error {
 	n := int(d.next.Add(1))
 	id := "event " + strconv.Itoa(n)
-	_, err := d.job.Add(context.Background(), d.Host, d.names[i%len(d.names)], Event{ID: id, N: n}, jobs.EventID(id))
+	_, err := d.job.Add(context.Background(), d.Host, d.names[i%len(d.names)], Event{ID: id, N: n}, debounce.EventID(id))
 	return err
 }
 

@@ -13,7 +13,7 @@ import (
 // Producers is how many tasks submit to a pool at a time.
 const Producers = 512
 
-// Pool is a host with a worker pool of 4 partitions whose work is empty.
+// Pool is a host with a worker pool of 4 partitions and empty work.
 type Pool struct {
 	*Host
 	pool *workerpool.Pool[int, struct{}]

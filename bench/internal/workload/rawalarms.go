@@ -45,9 +45,9 @@ func (r *RawAlarms) Fill(n int) error {
 	return r.DB.LogData(nil, pebble.Sync)
 }
 
-// Steady removes the rows of n alarms, so many of them due each second, each in a
-// batch of its own when it is due, and returns how late the batches were applied and
-// what each cost.
+// Steady removes the rows of n alarms, so many of them due each second, each in a batch
+// of its own when it is due, and returns how late the batches were applied and the
+// costs of each.
 func (r *RawAlarms) Steady(ctx context.Context, n int, perSecond float64) (measure.Quantiles, measure.Costs, error) {
 	if err := r.Fill(n); err != nil {
 		return measure.Quantiles{}, nil, err
@@ -61,7 +61,7 @@ func (r *RawAlarms) Steady(ctx context.Context, n int, perSecond float64) (measu
 			time.Sleep(wait)
 		}
 		b.Reset()
-		b.DropEmpty(r.object(i), &r.due)
+		b.DeleteEmpty(r.object(i), &r.due)
 		if err := p.Apply(&b); err != nil {
 			return measure.Quantiles{}, nil, join(err, p.Wait)
 		}
@@ -102,7 +102,7 @@ func (r *RawAlarms) drainShard(p *raw.Pipeline, shard int) (n int, err error) {
 		}
 		number := storage.Number(binary.BigEndian.Uint64(it.Key()[11:]))
 		b.Reset()
-		b.DropEmpty(storage.Object{ID: storage.ID{Class: class, Name: name}, Shard: shard, Number: number}, &r.due)
+		b.DeleteEmpty(storage.Object{ID: storage.ID{Class: class, Name: name}, Shard: shard, Number: number}, &r.due)
 		if err := p.Apply(&b); err != nil {
 			return n, join(err, it.Close)
 		}

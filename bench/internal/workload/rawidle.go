@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/bench/internal/raw"
 	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/engine"
 )
 
 // RawIdle is the reference of a cold activation: the reads that it needs, of rows
@@ -27,7 +28,7 @@ func NewRawIdle(db *pebble.DB, objects int) (*RawIdle, error) {
 		b.SetHeader(o)
 		b.SetData(o, "k", []byte("value"))
 		header, alarm := []byte(nil), []byte(nil)
-		err := storage.ReadBatch(b.Repr(), func(rec storage.Record) {
+		err := engine.ReadBatch(b.Repr(), func(rec engine.Record) {
 			if header == nil {
 				header = bytes.Clone(rec.Key)
 				return

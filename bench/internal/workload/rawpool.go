@@ -60,7 +60,7 @@ func (r RawPool) work(partition byte, pending <-chan uint64) (err error) {
 	return err
 }
 
-// take adds what is pending now to tasks, up to their bound.
+// take adds the pending tasks to tasks, up to their bound.
 func take(tasks []uint64, pending <-chan uint64) []uint64 {
 	for len(tasks) < merged {
 		select {

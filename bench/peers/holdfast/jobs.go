@@ -43,7 +43,7 @@ func jobs(ctx context.Context, dir string, l queue.Load, r *figure.Reporter) (er
 // Start resumes the pool.
 func (p *pool) Start(ctx context.Context) error { return p.pool.Resume(ctx, p.Host) }
 
-// Stop pauses the pool and waits for what executes.
+// Stop pauses the pool and waits for the running tasks.
 func (p *pool) Stop(ctx context.Context) error {
 	if err := p.pool.Pause(ctx, p.Host); err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 func main() {
 	dir := flag.String("dir", "", "an empty directory")
 	also := flag.Int("also", 0, "another number of alarms, for a peer that cannot have as many")
+	few := flag.Int("few", 0, "another number of steps, for a peer that is slow")
 	queue.Main(func(ctx context.Context, l queue.Load, r *figure.Reporter) error {
 		for _, keys := range []int{1, 1000} {
 			if err := increments(ctx, *dir, keys, l.For, r); err != nil {
@@ -30,7 +31,10 @@ func main() {
 				return err
 			}
 		}
-		return jobs(ctx, *dir, l, r)
+		if err := jobs(ctx, *dir, l, r); err != nil {
+			return err
+		}
+		return workflows(ctx, *dir, *few, l, r)
 	})
 }
 

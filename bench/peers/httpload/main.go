@@ -1,4 +1,4 @@
-// Command httpload measures a server of counters and alarms over HTTP.
+// Command httpload measures a server over HTTP: of counters and alarms, or of workflows.
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/peers/internal/figure"
 	"github.com/holdfast-dev/holdfast/bench/peers/internal/queue"
+	"github.com/holdfast-dev/holdfast/bench/peers/internal/steps"
 )
 
 var (
@@ -23,16 +24,26 @@ var (
 	increment = flag.String("increment", "", "URL that adds one to counter {i}")
 	arm       = flag.String("arm", "", "URL that arms the alarm of {i}, for {due} in ms of Unix time or in {delay} ms")
 	body      = flag.String("body", "", "of the requests that arm, with the same in braces")
+	run       = flag.String("run", "", "URL that executes workflow {id} with the number of steps in the body, and answers when it is done; given, only workflows are measured")
+	timer     = flag.String("timer", "", "URL that begins the record of the latencies of steps when it is posted to, and answers them")
 	late      = flag.String("late", "", `URL that answers {"n": fired}, and with ?all how late each was, in ms`)
 )
 
-// warmup is called before what is measured, as servers compile and open files.
+// warmup runs before the measurement, because servers compile and open files at first.
 const warmup = time.Second
 
+// servers are the processes of the server.
+var servers steps.Processes
+
 func main() {
+	flag.Var(&servers, "servers", "process ids of the server, with commas, whose processor time counts for workflows")
 	queue.Main(func(ctx context.Context, l queue.Load, r *figure.Reporter) error {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
-		transport.MaxIdleConnsPerHost = queue.Callers
+		transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, max(queue.Callers, l.Runs)
+		if *run != "" {
+			w := &workflows{client: client{http.Client{Transport: transport}}}
+			return steps.Measure(ctx, w, l, servers, r)
+		}
 		c := &client{http.Client{Transport: transport, Timeout: time.Minute}}
 		for _, keys := range []int{1, 1000} {
 			if err := c.increments(ctx, keys, l.For, r); err != nil {

@@ -15,6 +15,6 @@ redis_server() {
 synced() {
   case $1 in
   always) echo "each write, shared by a round of the event loop" ;;
-  everysec) echo "each second: a power cut loses what was answered since" ;;
+  everysec) echo "each second: a power cut loses the answers since" ;;
   esac
 }

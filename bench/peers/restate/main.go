@@ -1,5 +1,6 @@
-// Command restate is the service that a Restate server calls: counters with alarms.
-// On a second port it tells how late the alarms were.
+// Command restate is the service that a Restate server calls: counters with alarms, and
+// workflows. On a second port it tells how late the alarms were, at /late, and how long the
+// steps of workflows took, at /steps.
 package main
 
 import (
@@ -14,6 +15,8 @@ import (
 
 	restate "github.com/restatedev/sdk-go"
 	"github.com/restatedev/sdk-go/server"
+
+	"github.com/holdfast-dev/holdfast/bench/peers/internal/steps"
 )
 
 // fired collects how late the alarms were, in milliseconds.
@@ -57,14 +60,17 @@ func (c Counter) Alarm(_ restate.ObjectContext, due int64) error {
 
 func main() {
 	address := flag.String("address", "", "for the Restate server")
-	late := flag.String("late", "", "address for questions about the alarms")
+	late := flag.String("late", "", "address for questions about alarms and steps")
 	flag.Parse()
-	f := &fired{late: []float64{}}
+	f, timer := &fired{late: []float64{}}, &steps.Timer{}
+	questions := http.NewServeMux()
+	questions.Handle("/late", f)
+	questions.Handle("/steps", timer)
 	errs := make(chan error, 2)
-	go func() { errs <- http.ListenAndServe(*late, f) }()
+	go func() { errs <- http.ListenAndServe(*late, questions) }()
 	go func() {
 		errs <- server.NewRestate().WithLogger(slog.DiscardHandler, false).
-			Bind(restate.Reflect(Counter{f})).Start(context.Background(), *address)
+			Bind(restate.Reflect(Counter{f})).Bind(restate.Reflect(Steps{timer})).Start(context.Background(), *address)
 	}()
 	slog.Error("stopped", "error", <-errs)
 	os.Exit(1)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A Restate server, over HTTP, with counters of its Go SDK.
+# A Restate server, over HTTP, with counters and workflows of its Go SDK.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 . ../lib.sh
@@ -10,10 +10,9 @@ npm_package restate
 restate=$(find "$TMP/npm/restate/node_modules/@restatedev" -path '*/bin/restate-server' -type f 2>/dev/null | head -n 1)
 [ -n "$restate" ] || missing "npm has no restate-server for this machine"
 version "$("$restate" --version)"
+debian curl curl
 
 ulimit -n "$(ulimit -Hn)"
-rm -rf "$TMP/restate"
-mkdir -p "$TMP/restate"
 free_port && service=$PORT
 free_port && late=$PORT
 free_port && node=$PORT
@@ -32,11 +31,6 @@ bind-port = $ingress
 [admin]
 bind-port = $admin
 TOML
-serve service "$BIN/restate" -address "127.0.0.1:$service" -late "127.0.0.1:$late"
-listening service "$service"
-serve restate "$restate" -c "$TMP/restate.toml"
-listening restate "$admin"
-listening restate "$ingress"
 
 # answers tries a request until the server is ready for it.
 answers() {
@@ -46,9 +40,28 @@ answers() {
   done
   missing "no answer from ${*: -1}"
 }
-debian curl curl
-answers -H 'content-type: application/json' -d "{\"uri\":\"http://127.0.0.1:$service\"}" "http://127.0.0.1:$admin/deployments"
-answers -X POST "http://127.0.0.1:$ingress/Counter/first/Increment"
+
+# start starts the service and a server with an empty store.
+start() {
+  rm -rf "$TMP/restate"
+  mkdir -p "$TMP/restate"
+  serve service "$BIN/restate" -address "127.0.0.1:$service" -late "127.0.0.1:$late"
+  listening service "$service"
+  serve restate "$restate" -c "$TMP/restate.toml"
+  listening restate "$admin"
+  listening restate "$ingress"
+  answers -H 'content-type: application/json' -d "{\"uri\":\"http://127.0.0.1:$service\"}" "http://127.0.0.1:$admin/deployments"
+  answers -X POST "http://127.0.0.1:$ingress/Counter/first/Increment"
+}
+
+# load measures the server: load [flag ...]
+load() {
+  measure httpload "Restate" "each append to its log, in batches (defaults)" HTTP -method POST "$@"
+}
+
+start
 at=http://127.0.0.1:$ingress/Counter/{i}
-measure httpload "Restate" "each append to its log, in batches (defaults)" HTTP -method POST \
-  -increment "$at/Increment" -arm "$at/Alarm/send?delay={delay}ms" -body '{due}' -late "http://127.0.0.1:$late/late"
+load -increment "$at/Increment" -arm "$at/Alarm/send?delay={delay}ms" -body '{due}' -late "http://127.0.0.1:$late/late"
+stop_servers
+start
+load -run "http://127.0.0.1:$ingress/Steps/{id}/Run" -timer "http://127.0.0.1:$late/steps" -servers "$(IFS=, && echo "${servers[*]}")"

@@ -93,7 +93,7 @@ func open(ctx context.Context, database string, c river.Config) (*jobs, error) {
 	return j, j.renew(ctx)
 }
 
-// renew empties the queue, so that no workload pays for what another left.
+// renew empties the queue, so that no workload pays for the jobs of another.
 func (j *jobs) renew(ctx context.Context) (err error) {
 	if _, err := j.db.Exec(ctx, "TRUNCATE river_job"); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-dev/holdfast/bench/peers/internal/figure"
 )
 
-// row is the figure of a system in a workload: the median of its rounds. What,
-// System, Value and Unit are what holdfast-plot draws.
+// row is the figure of a system in a workload: the median of its rounds. Command
+// holdfast-plot draws the fields What, System, Value and Unit.
 type row struct {
 	What string `json:"what"`
 	figure.System
@@ -48,7 +48,7 @@ func sum(all []figure.Figure) (rows []row) {
 				}
 				return same
 			})
-			v := measure.Of(values)
+			v := measure.FigureOf(values)
 			rows = append(rows, row{
 				What: fmt.Sprintf(w.What, thousands(float64(first.N))), System: first.System, Unit: w.Unit, of: w,
 				Value: v.Median, Min: v.Min, Max: v.Max, Rounds: len(values),

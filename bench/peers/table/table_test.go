@@ -27,8 +27,8 @@ const lines = `
 {"workload":"increments","n":1,"value":20,"system":"other"}
 `
 
-// TestTable has medians, and ratios that say how much better ours is, whether more
-// or less is.
+// TestTable has medians, and ratios that say how much better ours is, for figures that
+// should be high and for those that should be low.
 func TestTable(t *testing.T) {
 	rows := sum(figures(t, lines))
 	want := []struct {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Crew is the coroutines that run the tasks of one machine after another, and
-// what a watchdog sees of them. The zero Crew is ready for use.
+// Crew is the coroutines that run the tasks of one machine after another, and the
+// counters of the watchdog. The zero Crew is ready for use.
 type Crew struct {
 	idle []*coroutine
 
@@ -23,7 +23,7 @@ type Crew struct {
 
 	led      atomic.Bool           // Lead has been called
 	met      atomic.Bool           // an intruder has been found: others are looked for
-	intruder atomic.Pointer[error] // what is known of it, until it is told
+	intruder atomic.Pointer[error] // its description, until it is reported
 }
 
 // coroutine runs one task after another, so that tasks are cheap.
@@ -59,6 +59,17 @@ func (co *coroutine) work(yield func(bool) bool) {
 	}
 }
 
+// discard ends the coroutine of a task that has called runtime.Goexit, and waits for that.
+// The goroutine that calls stop ends by the same Goexit, so it is not the driver's.
+func (co *coroutine) discard() {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		co.stop()
+	}()
+	<-ended
+}
+
 // Close lets the idle coroutines go.
 func (c *Crew) Close() {
 	for _, co := range c.idle {
@@ -78,7 +89,8 @@ func (p *TaskPanic) Error() string {
 	return fmt.Sprintf("task %q panicked: %v\n%s", p.Task, p.Value, p.Stack)
 }
 
-// TaskExit is a task of a living process that has called runtime.Goexit.
+// TaskExit is a task of a living process that has called runtime.Goexit itself, not
+// through seam.Exit.
 type TaskExit struct {
 	Task  string
 	Stack []byte // of the call
@@ -108,7 +120,7 @@ func (c *Crew) Watch(limit time.Duration, done <-chan struct{}) error {
 		}
 		c.stuck.Store(true)
 		if err := c.Intruder(); err != nil {
-			return err // most likely the task waits for what that goroutine was to do
+			return err // most likely the task waits for that goroutine
 		}
 		return fmt.Errorf("simulation: task %q has not yielded for %v of real time: it waits where the simulation cannot see it, or never ends.\n"+
 			"Remedy: wait through seams (Executor.Wait, Seams.Sleep, State.Await, State.Release) instead of a bare channel, <-ctx.Done(), time.Sleep or a mutex held across a wait.\n\n%s",
@@ -143,7 +155,7 @@ func standing(stack string, isOther func(call string) bool) string {
 	return stack
 }
 
-// isRuntime tells what Go itself brings, and the seams, from code under test.
+// isRuntime tells calls of Go itself and of the seams from code under test.
 func isRuntime(call string) bool {
 	path, _, _ := strings.Cut(call, "(")
 	first, _, _ := strings.Cut(path, "/")

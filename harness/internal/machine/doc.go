@@ -5,7 +5,7 @@
 //     the running one waits, passes a point or ends, so a run is a function of
 //     its seed.
 //   - Time moves only by Drive, from timer to timer.
-//   - A process dies at a point. Its tasks are unwound by a panic with
-//     seam.Killed, and every later call of its seams panics the same, so nothing
-//     that a dead process does can reach what survives it.
+//   - A process dies at a point. Its tasks are unwound by a panic with seam.Killed, and
+//     every later call of its seams panics the same, so that a dead process changes
+//     nothing that survives it.
 package machine

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"container/heap"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -52,6 +53,7 @@ type Machine struct {
 	parked  []*task // in the order in which they parked
 	current *task   // nil: the driver runs
 	steps   int     // since time moved
+	total   int     // since New
 	failure error
 }
 
@@ -66,8 +68,18 @@ func New(cfg Config) *Machine {
 // Now is the virtual time.
 func (m *Machine) Now() time.Time { return m.now }
 
-// Skew moves the wall clock that processes see by d. Timers run on.
-func (m *Machine) Skew(d time.Duration) { m.skew += d }
+// Skew moves the wall clock that processes see by d. Timers run on, but those of AtFunc
+// follow the clock.
+func (m *Machine) Skew(d time.Duration) {
+	m.skew += d
+	for _, t := range m.timers {
+		t.follow()
+	}
+	heap.Init(&m.timers)
+}
+
+// Steps is how often a task has run until it yielded, since the machine was made.
+func (m *Machine) Steps() int { return m.total }
 
 // Skewed is how far the wall clock of processes is ahead of Now.
 func (m *Machine) Skewed() time.Duration { return m.skew }
@@ -75,8 +87,8 @@ func (m *Machine) Skewed() time.Duration { return m.skew }
 // Uint64 returns the next number of the machine's own randomness.
 func (m *Machine) Uint64() uint64 { return m.rand.Uint64() }
 
-// Failure is what made the simulation itself impossible to go on with: a panic
-// in a task, an endless loop, a task that ignores its death.
+// Failure is the reason for which the simulation cannot go on: a panic in a task, an
+// endless loop, a task that ignores its death.
 func (m *Machine) Failure() error { return m.failure }
 
 // Outcome tells why Drive came back.
@@ -125,6 +137,7 @@ func (m *Machine) step() (ran, died bool) {
 		m.fail(errLivelock)
 		return false, false
 	}
+	m.total++
 	t := m.pick()
 	m.run(t)
 	if p := m.dying; p != nil && !p.unwound {
@@ -144,7 +157,7 @@ func (m *Machine) pick() *task {
 	return t
 }
 
-// wake moves to the ready list each parked task whose wait is over.
+// wake moves each parked task to the ready list when its wait is over.
 func (m *Machine) wake() {
 	kept := m.parked[:0]
 	for _, t := range m.parked {

@@ -71,8 +71,7 @@ func (c *Crew) own() {
 	runtime.Goexit() // nothing that it does may reach the machine
 }
 
-// Intruder returns what is known of the first goroutine that was found, and
-// forgets it.
+// Intruder returns the description of the first foreign goroutine, and forgets it.
 func (c *Crew) Intruder() error {
 	if err := c.intruder.Swap(nil); err != nil {
 		return *err
@@ -83,7 +82,7 @@ func (c *Crew) Intruder() error {
 // ours are the packages that a call into a machine passes.
 var ours = []string{"alarm", "harness", "jobs", "object", "recovery", "seam", "storage"}
 
-// isOurs tells what Go itself brings, and Holdfast, from code under test.
+// isOurs tells calls of Go itself and of Holdfast from code under test.
 func isOurs(call string) bool {
 	if isRuntime(call) {
 		return true

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
-// maxCallsWhenDead bounds what a task may try after its death: code that recovers from
-// seam.Killed and goes on calling would otherwise never end.
+// maxCallsWhenDead bounds the calls of a task after its death, because code that
+// recovers from seam.Killed and goes on calling would otherwise never end.
 const maxCallsWhenDead = 1000
 
 // Process is one life of the simulated program. It implements all seams.
@@ -23,9 +23,9 @@ type Process struct {
 }
 
 var (
-	_ seam.Steady   = (*Process)(nil)
-	_ seam.Executor = (*Process)(nil)
-	_ seam.Faulty   = (*Process)(nil)
+	_ seam.Steady = (*Process)(nil)
+	_ seam.Exiter = (*Process)(nil)
+	_ seam.Faulty = (*Process)(nil)
 )
 
 // Start returns a new process, the n-th of its machine.
@@ -64,8 +64,8 @@ func (p *Process) die() {
 	}
 }
 
-// Live panics with seam.Killed if the process is dead. Whatever survives a
-// process asks it first.
+// Live panics with seam.Killed if the process is dead. Everything that survives a
+// process calls it first.
 func (p *Process) Live() {
 	p.m.Own()
 	if !p.dead {
@@ -106,6 +106,17 @@ func (p *Process) Wait(ctx context.Context, ready <-chan struct{}) error {
 	err := p.m.wait(t, ctx, ready)
 	p.Live()
 	return err
+}
+
+// Exiting implements seam.Exiter. A goroutine that the machine does not know ends here, in
+// each run, because its exit would otherwise be taken for that of the running task. A
+// task outside of the process is not marked, because a scenario may not exit.
+func (p *Process) Exiting() {
+	p.Live()
+	p.m.cfg.Crew.own()
+	if t := p.m.current; t != nil && t.proc == p { // else it is reported
+		t.exits = true
+	}
 }
 
 // driveWait is a wait of the driver itself: of a test that calls into a host
@@ -175,6 +186,12 @@ func (p *Process) Steady() time.Time {
 func (p *Process) AfterFunc(d time.Duration, f func()) seam.Timer {
 	p.Live()
 	return p.m.after(p, d, f)
+}
+
+// AtFunc implements seam.Following.
+func (p *Process) AtFunc(at time.Time, look time.Duration, f func()) seam.Timer {
+	p.Live()
+	return p.m.afterWall(p, at, look, f)
 }
 
 // unwind ends every task and timer of a dead process.

@@ -17,8 +17,9 @@ type task struct {
 
 	ctx    context.Context
 	ready  <-chan struct{}
-	err    error // what the wait came to
+	err    error // of the wait
 	killed bool  // it is being unwound
+	exits  bool  // it ends its goroutine on purpose, by seam.Exit
 	calls  int   // seam calls since its process died
 }
 
@@ -40,7 +41,7 @@ func (m *Machine) run(t *task) {
 	case !done:
 	case co.exited:
 		t.co = nil
-		go co.stop() // the goroutine that unwinds a Goexit ends by it too, so it must not be the driver's
+		co.discard()
 	default:
 		t.co = nil
 		crew.idle = append(crew.idle, co)
@@ -48,18 +49,25 @@ func (m *Machine) run(t *task) {
 }
 
 // body runs the task's function and keeps its panics, and a runtime.Goexit, from
-// the driver.
+// the driver. A deferred function that panics during a Goexit does not stop it: guarded
+// keeps the panic, the Goexit goes on, and body never returns.
 func (m *Machine) body(t *task) {
 	returned := false
 	defer func() {
-		r := recover()
-		if r == nil && !returned {
+		if !returned {
 			m.exited(t)
-			return
 		}
+	}()
+	m.guarded(t)
+	returned = true
+}
+
+// guarded runs the task's function and makes a panic the machine's failure.
+func (m *Machine) guarded(t *task) {
+	defer func() {
+		r := recover()
 		switch {
-		case r == nil, t.killed, t.proc != nil && t.proc.dead:
-			// The dead cannot fail: what their unwinding does is not real.
+		case r == nil, t.unreal():
 		case r == any(seam.Killed{}):
 			m.fail(fmt.Errorf("task %q met the death of a process that is not its own", t.name))
 		default:
@@ -67,13 +75,16 @@ func (m *Machine) body(t *task) {
 		}
 	}()
 	t.f()
-	returned = true
 }
 
-// exited hands control back from a task that has called runtime.Goexit. Its
-// coroutine runs no other task.
+// unreal reports whether the task belongs to a process that has died. Its unwinding
+// happens in the simulation only, so it cannot fail.
+func (t *task) unreal() bool { return t.killed || t.proc != nil && t.proc.dead }
+
+// exited hands control back from a task that has called runtime.Goexit. Its coroutine
+// runs no other task. The exit is a failure, unless the task has told it by Exiting.
 func (m *Machine) exited(t *task) {
-	if !t.killed && (t.proc == nil || !t.proc.dead) {
+	if !t.exits && !t.unreal() {
 		m.fail(&TaskExit{Task: t.name, Stack: debug.Stack()})
 	}
 	co := t.co
@@ -84,7 +95,7 @@ func (m *Machine) exited(t *task) {
 // yield gives control back to the driver until the task is run again.
 func (t *task) yield() { t.co.yield(false) }
 
-// poll reports whether the wait of t is over, and keeps what it came to.
+// poll reports whether the wait of t is over, and keeps its error.
 func (t *task) poll() bool {
 	select {
 	case <-t.ready:

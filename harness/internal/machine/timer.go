@@ -15,6 +15,11 @@ type timer struct {
 	f     func()
 	index int
 	late  bool // it has been made late
+
+	// wall is the time of the wall clock at which a timer of AtFunc rings; zero for any other.
+	wall time.Time
+	set  time.Time     // when AtFunc set it, by Now
+	look time.Duration // how often its owner would look at the wall clock
 }
 
 // after adds a timer. Its time is never in the past.
@@ -27,6 +32,30 @@ func (m *Machine) after(p *Process, d time.Duration, f func()) *timer {
 
 // AfterFunc runs f once, as a task outside of every process, when d has passed.
 func (m *Machine) AfterFunc(d time.Duration, f func()) { m.after(nil, d, f) }
+
+// afterWall adds a timer that rings when the wall clock of processes shows at.
+func (m *Machine) afterWall(p *Process, at time.Time, look time.Duration, f func()) *timer {
+	t := m.after(p, at.Sub(m.now.Add(m.skew)), f)
+	t.wall, t.set, t.look = at, m.now, look
+	return t
+}
+
+// follow moves a timer of AtFunc after a jump of the wall clock: to the moment at which
+// that shows its time, or to the next look of its owner if the clock has jumped beyond it.
+func (t *timer) follow() {
+	if t.wall.IsZero() || t.late {
+		return
+	}
+	now := t.m.now
+	if at := t.wall.Add(-t.m.skew); at.After(now) {
+		t.at = at
+		return
+	}
+	looks := now.Sub(t.set) / t.look // until now
+	if next := t.set.Add((looks + 1) * t.look); next.Before(t.at) {
+		t.at = next
+	}
+}
 
 // Stop implements seam.Timer.
 func (t *timer) Stop() bool {

@@ -117,6 +117,59 @@ func (f *finder) forgetError(s *ast.ReturnStmt) {
 	})
 }
 
+// spareBeside spares the constants that a statement like
+//
+//	if err != nil {
+//		return 0, false, err
+//	}
+//
+// returns beside the error, because no caller uses them.
+func (f *finder) spareBeside(s *ast.IfStmt) {
+	cond, ok := s.Cond.(*ast.BinaryExpr)
+	if !ok || cond.Op != token.NEQ || !f.info.Types[cond.Y].IsNil() {
+		return
+	}
+	checked, ok := cond.X.(*ast.Ident)
+	if !ok {
+		return
+	}
+	for _, in := range s.Body.List {
+		r, ok := in.(*ast.ReturnStmt)
+		if !ok || len(r.Results) < 2 || !f.uses(r.Results[len(r.Results)-1], checked) {
+			continue
+		}
+		for _, e := range r.Results[:len(r.Results)-1] {
+			if f.constant(e) {
+				f.spare[e] = true
+			}
+		}
+	}
+}
+
+// spareRoom spares the capacity of a slice that is made, because it grows if need be.
+func (f *finder) spareRoom(e ast.Expr) {
+	call, ok := e.(*ast.CallExpr)
+	if !ok || len(call.Args) != 3 {
+		return
+	}
+	if name, ok := call.Fun.(*ast.Ident); ok && f.info.Types[name].IsBuiltin() {
+		f.spare[call.Args[2]] = true
+	}
+}
+
+// uses says whether an expression is of type error and made of a variable.
+func (f *finder) uses(e ast.Expr, variable *ast.Ident) (found bool) {
+	if !types.Identical(f.info.TypeOf(e), types.Universe.Lookup("error").Type()) {
+		return false
+	}
+	ast.Inspect(e, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && f.info.Uses[id] != nil && f.info.Uses[id] == f.info.Uses[variable]
+		return true
+	})
+	return found
+}
+
 // numeric is the name of an expression's type, if it is of that kind and has a name
 // in the file.
 func (f *finder) numeric(e ast.Expr, kind types.BasicInfo) (string, bool) {

@@ -32,7 +32,7 @@ func (m mutation) String() string {
 func (p *pkg) mutations() []mutation {
 	var all []mutation
 	for _, f := range p.files {
-		found := &finder{pkg: p, file: f, lines: strings.Split(string(f.text), "\n")}
+		found := &finder{pkg: p, file: f, lines: strings.Split(string(f.text), "\n"), spare: make(map[ast.Expr]bool)}
 		for _, d := range f.ast.Decls {
 			found.function = functionName(d)
 			found.walk(d)
@@ -82,6 +82,7 @@ type finder struct {
 	file     file
 	lines    []string
 	function string
+	spare    map[ast.Expr]bool // expressions whose constants stay as they are
 	all      []mutation
 }
 
@@ -115,10 +116,14 @@ func (f *finder) walk(root ast.Node) {
 				return false
 			}
 		case ast.Expr:
+			if f.spare[n] {
+				return false
+			}
 			if f.constant(n) {
 				f.ofConstant(n)
 				return false
 			}
+			f.spareRoom(n)
 			f.ofExpression(n)
 		case ast.Stmt:
 			f.ofStatement(n)
@@ -134,6 +139,7 @@ func (f *finder) ofStatement(s ast.Stmt) {
 	switch s := s.(type) {
 	case *ast.IfStmt:
 		f.negate(s.Cond)
+		f.spareBeside(s)
 	case *ast.ForStmt:
 		f.negate(s.Cond)
 	case *ast.SwitchStmt:

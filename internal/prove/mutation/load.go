@@ -57,11 +57,19 @@ func load(ctx context.Context, pattern string) (*pkg, error) {
 	return check(l, exports)
 }
 
+// goCommand is a go command in the module of its directory alone, because that need not be one
+// of the workspace.
+func goCommand(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	return cmd
+}
+
 // list asks the go command for one package. It also returns the compiler's files of
 // the packages that the flags ask for, by import path.
 func list(ctx context.Context, pattern string, flags ...string) (listed, map[string]string, error) {
 	args := append([]string{"list", "-json=ImportPath,Dir,Name,Export,GoFiles,DepOnly,Module"}, flags...)
-	out, err := exec.CommandContext(ctx, "go", append(args, pattern)...).Output()
+	out, err := goCommand(ctx, append(args, pattern)...).Output()
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {

@@ -5,7 +5,7 @@
 //	go run ./internal/prove/mutation -pkg ./object -file turn.go -max 50
 //	go run ./internal/prove/mutation -pkg ./jobs -tests ./recovery,./jobs/continuous
 //
-// The bugs of internal/mutants are chosen by hand, each for a promise. Those here
+// The bugs of internal/prove/mutants are chosen by hand, each for a promise. Those here
 // come from the syntax: a condition negated, a comparison off by one, == and !=
 // swapped, && and || swapped, + and - swapped, an integer constant one larger,
 // true and false swapped, a call or an assignment to a field left out, an error
@@ -14,17 +14,18 @@
 // of them on.
 //
 // The tests are those of the package itself. -tests adds the tests of further packages,
-// which prove a package that is a library for them. They get a binary each, with
-// the same changes. The packages are run in the order given, so name the quickest
-// first: the first whose tests fail ends the trial. Of each package only the tests run
-// that reach the changed code.
+// which prove a package that is a library for them. They get a binary each, with the
+// same changes. The packages are run in the order given, so name the quickest first:
+// the first package with a failing test ends the trial. In each package only the tests
+// run that reach the changed code.
 //
 // A mutation is found if the tests fail, by an assertion, a panic or a time-out.
 // Time-outs are also counted apart. One that no test reaches survives untried. Those
 // that cannot change the behaviour stand in equivalent.txt with the reason, and
-// do not count. The last line is a summary as JSON. The program ends with 1 if the
-// share found is below the floor. Ctrl-C ends it with the results so far,
-// which are a fair sample, since the order is random.
+// do not count. Constants that are returned beside an error, and capacities of slices,
+// are not changed at all. The last line is a summary as JSON. The program ends with 1
+// if the share found is below the floor. Ctrl-C ends it with the results so far, which
+// are a fair sample, since the order is random.
 //
 // Calls of sync.Mutex are not left out: a missing Lock shows under the race
 // detector only, and a missing Unlock always hangs.
@@ -50,7 +51,7 @@ type options struct {
 	max, together  int
 	seed           uint64
 	patience       int
-	least          time.Duration
+	least, most    time.Duration
 	floor          float64
 	list           bool
 	equivalent     string // the path of the list of equivalent mutations
@@ -67,6 +68,7 @@ func main() {
 	flag.IntVar(&o.together, "together", 2, "run the tests of `n` mutations at a time")
 	flag.IntVar(&o.patience, "patience", 10, "stop the tests after `n` times the time that they take unchanged")
 	flag.DurationVar(&o.least, "least", 5*time.Second, "but not before this `time`, because a busy machine stretches a short run most")
+	flag.DurationVar(&o.most, "most", 0, "of each package run only the quickest tests that reach a mutation and together take no longer than this `time` (default: all)")
 	flag.Float64Var(&o.floor, "floor", 90, "end with 1 if less than this `percentage` is found")
 	flag.BoolVar(&o.list, "list", false, "print the mutations and try none")
 	flag.StringVar(&o.equivalent, "equivalent", "internal/prove/mutation/equivalent.txt", "`path` of the list of equivalent mutations, from the root of the module")

@@ -38,8 +38,8 @@ func want(t *testing.T, lines []string, prefix string, wanted ...string) {
 	}
 }
 
-// Each of the survivors is one that the tests of tiny leave alone; all others
-// are found, and the endless loop by a time-out.
+// The survivors are exactly the mutations that the tests of tiny miss. All others are
+// found, the endless loop by a time-out.
 func TestSurvivorsAreTold(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "equivalent.txt")
 	text := `# a comment
@@ -82,8 +82,8 @@ the method has gone
 	}
 }
 
-// The tests of a further package find what those of the package do not reach, and
-// only that: a mutation that the package's own tests find is theirs.
+// The tests of a further package find mutations that the tests of the package itself
+// miss. A mutation that both find counts for the package itself.
 func TestTestsOfFurtherPackages(t *testing.T) {
 	lines, err := tiny(t, t.Context(), options{tests: "./desk", floor: 70, equivalent: "none.txt"})
 	if err != nil {
@@ -124,7 +124,7 @@ func TestReachOfFurtherPackages(t *testing.T) {
 	}
 }
 
-// A package whose tests cannot be run as asked is told by its name.
+// A package with tests that cannot be run as asked is told by its name.
 func TestBadFurtherPackages(t *testing.T) {
 	for tests, text := range map[string]string{
 		".":             "the tests of . would be run twice",
@@ -204,6 +204,44 @@ func TestQuickTestsFirst(t *testing.T) {
 		if got := names(c.took...); got != c.want {
 			t.Errorf("tests of %v are run as %q, want %q", c.took, got, c.want)
 		}
+	}
+}
+
+// The quickest tests of a package run for as long as -most allows, and at least one.
+func TestMostTime(t *testing.T) {
+	tests := []*timed{{"a", 30}, {"b", 10}, {"c", 20}}
+	for most, want := range map[time.Duration]string{0: "abc", 1: "b", 29: "b", 30: "bc", 59: "bc", 60: "bca"} {
+		got := ""
+		for _, test := range within(tests, most) {
+			got += test.name
+		}
+		if got != want {
+			t.Errorf("in %d the tests %s run, want %s", most, got, want)
+		}
+	}
+}
+
+// Constants that are returned with an error known not to be nil stay, and so does the
+// capacity of a slice. All other constants change.
+func TestConstantsThatStay(t *testing.T) {
+	t.Chdir("testdata/tiny/bare")
+	p, err := load(t.Context(), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range p.mutations() {
+		if strings.Contains(m.Code, "return ") {
+			got = append(got, m.Change)
+		}
+	}
+	want := []string{
+		`fmt.Errorf("no half: %w", err) => nil`, "1 => + 1", "false => swapped", "other => nil",
+		"2 => + 1", "false => swapped", "2 => + 1", "true => swapped", "err => nil",
+		"1 => + 1", "1 => + 1", "3 => + 1",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the changes of returned values are %q, want %q", got, want)
 	}
 }
 

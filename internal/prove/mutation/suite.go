@@ -22,7 +22,7 @@ type suite struct {
 	reached map[int][]*timed // the tests that reach a mutation, by its number
 }
 
-// addSuites finds the packages whose tests are to be run.
+// addSuites finds the packages with tests to run.
 func (t *trial) addSuites(ctx context.Context) error {
 	t.addSuite(t.pkg.path, t.pkg.dir)
 	if t.tests == "" {
@@ -52,7 +52,7 @@ func (t *trial) addSuite(name, dir string) {
 func (s *suite) build(ctx context.Context, overlay string) error {
 	// The symbols are for debuggers; without them the linker is done sooner. The
 	// checks of go vet have nothing to say about made code.
-	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-ldflags=-s -w", "-o", s.binary, ".")
+	cmd := goCommand(ctx, "test", "-c", "-vet=off", "-overlay", overlay, "-ldflags=-s -w", "-o", s.binary, ".")
 	cmd.Dir = s.dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the tests of %s with the mutations: %w\n%s", s.name, err, bytes.TrimSpace(out))
@@ -65,7 +65,7 @@ func (s *suite) build(ctx context.Context, overlay string) error {
 	return nil
 }
 
-// list returns the tests whose names match a pattern.
+// list returns the tests with names that match a pattern.
 func (s *suite) list(ctx context.Context, pattern string) ([]*timed, error) {
 	if pattern == "" {
 		pattern = "."

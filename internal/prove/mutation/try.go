@@ -137,7 +137,7 @@ func (t *trial) try(ctx context.Context, m mutation) result {
 		if len(s.reached[m.Number]) == 0 {
 			continue
 		}
-		for _, part := range quickFirst(s.reached[m.Number]) {
+		for _, part := range quickFirst(within(s.reached[m.Number], t.most)) {
 			r.outcome = t.tryWith(ctx, m, s, part)
 			if r.outcome != survived {
 				r.elsewhere = i > 0
@@ -148,11 +148,30 @@ func (t *trial) try(ctx context.Context, m mutation) result {
 	return r
 }
 
+// within is the quickest tests that together take no longer than a time, at least
+// one; all of them if the time is 0.
+func within(tests []*timed, most time.Duration) []*timed {
+	if most == 0 {
+		return tests
+	}
+	sorted := byTime(tests)
+	end := 1
+	for end < len(sorted) && total(sorted[:end+1]) <= most {
+		end++
+	}
+	return sorted[:end]
+}
+
+// byTime is the tests in the order of their time.
+func byTime(tests []*timed) []*timed {
+	return slices.SortedFunc(slices.Values(tests), func(a, b *timed) int { return cmp.Compare(a.took, b.took) })
+}
+
 // quickFirst parts the tests by the time that they take: those that together take up
 // to a 64th of the time of all, the next up to a 16th, the next up to a quarter, and
 // the others.
 func quickFirst(tests []*timed) (parts [][]*timed) {
-	sorted := slices.SortedFunc(slices.Values(tests), func(a, b *timed) int { return cmp.Compare(a.took, b.took) })
+	sorted := byTime(tests)
 	begin, all := 0, total(sorted)
 	for _, share := range []time.Duration{64, 16, 4} {
 		end := begin

@@ -1,4 +1,4 @@
-// Package figure holds what the programs of bench/peers measure: each appends its
+// Package figure holds the figures of the programs of bench/peers: each appends its
 // figures to one file, a line of JSON each, from which the table is made.
 package figure
 
@@ -12,22 +12,22 @@ import (
 	"strings"
 )
 
-// Figure is what one system did in one round of a workload.
+// Figure is the result of one system in one round of a workload.
 type Figure struct {
 	Workload string  `json:"workload"` // the ID of one of Workloads
-	N        int     `json:"n"`        // of keys, alarms or jobs
+	N        int     `json:"n"`        // of keys, alarms, jobs, steps or workflows
 	Value    float64 `json:"value"`    // in the unit of the workload
 	System
 }
 
-// System is who was measured.
+// System is the measured system.
 type System struct {
 	Name       string `json:"system"`     // with its setting, such as "asynq, appendfsync always"
-	Durability string `json:"durability"` // what is on disk when a caller is answered
+	Durability string `json:"durability"` // the state of the disk when a caller is answered
 	Over       string `json:"over"`       // how callers reach it: "in process", "TCP" or "HTTP"
 }
 
-// Workload is what all systems are given to do that can.
+// Workload is a workload that each system runs if it can.
 type Workload struct {
 	ID   string
 	What string // with a %s for N
@@ -44,6 +44,12 @@ var Workloads = []Workload{
 	{ID: "awaited", What: "jobs, %s callers that enqueue and await one each", Unit: "/s"},
 	{ID: "through", What: "%s jobs enqueued one by one, until all are done", Unit: "/s"},
 	{ID: "backlog", What: "%s jobs queued before, until all are done", Unit: "/s"},
+	{ID: "step", What: "one workflow of %s empty steps, from step to step, p50", Unit: "µs", Less: true},
+	{ID: "step processor", What: "one workflow of %s empty steps, processor time of a step", Unit: "µs", Less: true},
+	{ID: "steps", What: "64 workflows of %s empty steps at a time, steps", Unit: "/s"},
+	{ID: "steps processor", What: "64 workflows of %s empty steps at a time, processor time of a step", Unit: "µs", Less: true},
+	{ID: "runs", What: "workflows of 3 empty steps, start to result, %s at a time", Unit: "/s"},
+	{ID: "runs processor", What: "workflows of 3 empty steps, %s at a time, processor time of a workflow", Unit: "µs", Less: true},
 }
 
 // Reporter appends the figures of one system to a file.
@@ -52,12 +58,12 @@ type Reporter struct {
 	system System
 }
 
-// Flags makes a Reporter whose fields are set when f is parsed.
+// Flags makes a Reporter with fields that are set when f is parsed.
 func Flags(f *flag.FlagSet) *Reporter {
 	r := &Reporter{}
 	f.StringVar(&r.path, "figures", "", "file to which the figures are appended")
 	f.StringVar(&r.system.Name, "system", "", "name of the system and its setting")
-	f.StringVar(&r.system.Durability, "durability", "", "what is on disk when a caller is answered")
+	f.StringVar(&r.system.Durability, "durability", "", "state of the disk when a caller is answered")
 	f.StringVar(&r.system.Over, "over", "TCP", "how callers reach the system")
 	return r
 }

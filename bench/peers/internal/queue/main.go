@@ -12,13 +12,16 @@ import (
 	"github.com/holdfast-dev/holdfast/bench/peers/internal/figure"
 )
 
-// Flags makes a Load whose fields are set when f is parsed.
+// Flags makes a Load with fields that are set when f is parsed.
 func Flags(f *flag.FlagSet) *Load {
 	l := &Load{}
 	f.DurationVar(&l.For, "for", 5*time.Second, "time of a workload without a fixed number")
 	f.IntVar(&l.Jobs, "jobs", 20_000, "number of jobs")
 	f.IntVar(&l.Alarms, "alarms", 10_000, "number of alarms")
 	f.DurationVar(&l.Lead, "lead", 12500*time.Millisecond, "from the start of the workers until the alarms are due")
+	f.IntVar(&l.Alone, "alone", 1000, "number of steps of a workflow that runs alone")
+	f.IntVar(&l.Steps, "steps", 500, "number of steps of each of 64 workflows at a time")
+	f.IntVar(&l.Runs, "runs", 1024, "number of workflows of three steps at a time")
 	return l
 }
 

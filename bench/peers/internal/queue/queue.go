@@ -25,8 +25,8 @@ type Queue interface {
 	Start(ctx context.Context) error // of the workers
 	Stop(ctx context.Context) error  // and wait for those that execute
 	Enqueue(ctx context.Context, job int) error
-	// Fill enqueues n jobs in whatever way is fastest. If due is not zero, they are
-	// to run then.
+	// Fill enqueues n jobs in the fastest way. If due is not zero, they are to run
+	// then.
 	Fill(ctx context.Context, n int, due time.Time) error
 }
 
@@ -36,7 +36,7 @@ type Tracker struct {
 	batch   atomic.Pointer[batch]
 }
 
-// batch is a number of jobs of which nobody awaits a single one.
+// batch is a number of jobs that are awaited together.
 type batch struct {
 	left atomic.Int64
 	all  chan struct{} // closed when none is left
@@ -77,12 +77,16 @@ func (b *batch) wait(ctx context.Context) error {
 	}
 }
 
-// Load is how much is asked of a queue.
+// Load is how much is asked of a system.
 type Load struct {
 	For    time.Duration // of the workload that has no fixed number
 	Jobs   int
 	Alarms int           // 0: the queue has none
 	Lead   time.Duration // from Start until the alarms are due
+
+	Alone int // steps of a workflow that runs alone
+	Steps int // steps of each of as many workflows as there are callers
+	Runs  int // workflows of three steps at a time
 }
 
 // longest bounds a workload that does not end.

@@ -1,0 +1,98 @@
+package rows
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/raw"
+	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// journals opens a host with journals, of which at most live are in memory.
+func (c *closers) journals(e *Env, objects, live int) (*workload.Journals, error) {
+	dir, err := c.dir(e)
+	if err != nil {
+		return nil, err
+	}
+	j, err := workload.OpenJournals(dir, objects, live)
+	if err == nil {
+		c.add(j.Close)
+	}
+	return j, err
+}
+
+// p30 is appends to one journal, beside P3 and beside bare Pebble with the same rows.
+func p30(s Size) (cases []*Case) {
+	for _, n := range callers(s) {
+		cases = append(cases, &Case{
+			ID: "P30", What: "journal appends, one object", Size: fmt.Sprintf("callers=%d", n), N: float64(n), Unit: "/s",
+			Against: "P3: durable increments, one object",
+			Targets: []Target{ratio(0.8)},
+			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+				j, err := c.journals(e, 1, 10)
+				if err != nil {
+					return nil, nil, err
+				}
+				h, err := c.counters(e, 1, object.Options{})
+				if err != nil {
+					return nil, nil, err
+				}
+				return rate(n, e.For, j.Meters(), j.Append), rate(n, e.For, h.Meters(), h.Increment), nil
+			}),
+		}, &Case{
+			ID: "P30", What: "journal appends, one object, beside bare Pebble", Size: fmt.Sprintf("callers=%d", n), N: float64(n), Unit: "/s",
+			Against: "the bare turn loop with the same rows",
+			Targets: []Target{ratio(0.56)},
+			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+				j, err := c.journals(e, 1, 10)
+				if err != nil {
+					return nil, nil, err
+				}
+				turns, disk, err := c.turns(e, 1)
+				if err != nil {
+					return nil, nil, err
+				}
+				return rate(n, e.For, j.Meters(), j.Append), rate(n, e.For, disk.Meters(), journalTurn(turns)), nil
+			}),
+		})
+	}
+	return cases
+}
+
+// journalTurn stores the rows of an append in bare Pebble.
+func journalTurn(t *raw.Turns) func(i int) error {
+	return func(i int) error {
+		return t.Rows(i, func(b *storage.Batch, o storage.Object, n uint64) { workload.JournalRows(b, o, n) })
+	}
+}
+
+// p30Cold is the activation of a journal with as many events as one can have to fold.
+func p30Cold(s Size) []*Case {
+	const events = 99
+	n := pick(s, 200, 5000, 5000)
+	return []*Case{{
+		ID: "P30", What: fmt.Sprintf("activation of a journal with %d events, data in cache, p50", events), Unit: "µs",
+		Against: "the reads of bare Pebble that it needs, p50",
+		Targets: []Target{atMost(200, "≤ 200 µs")},
+		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+			j, err := c.journals(e, n, 64)
+			if err != nil {
+				return nil, nil, err
+			}
+			if err := j.Fill(ctx, events); err != nil {
+				return nil, nil, err
+			}
+			db, disk, err := c.raw(e)
+			if err != nil {
+				return nil, nil, err
+			}
+			r, err := workload.NewRawJournals(db, n, events)
+			if err != nil {
+				return nil, nil, err
+			}
+			return median(e.For, j.Meters(), j.Read), median(e.For, disk.Meters(), r.Read), nil
+		}),
+	}}
+}

@@ -1,0 +1,141 @@
+package rows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/measure"
+	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// timers opens a host with one object that has n timers.
+func (c *closers) timers(e *Env, n int) (*workload.Timers, error) {
+	dir, err := c.dir(e)
+	if err != nil {
+		return nil, err
+	}
+	m, err := workload.OpenTimers(dir, object.Options{})
+	if err != nil {
+		return nil, err
+	}
+	c.add(m.Close)
+	return m, m.Fill(n)
+}
+
+// rawTimers opens the same rows in bare Pebble.
+func (c *closers) rawTimers(e *Env, n int) (*workload.RawTimers, *measure.Disk, error) {
+	db, disk, err := c.raw(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := workload.NewRawTimers(db)
+	return r, disk, r.Fill(n)
+}
+
+// p28 is timers of one object: moved, set and cancelled, with few and with many in it, and
+// many due at once.
+func p28(s Size) (cases []*Case) {
+	const callers, few = 64, 10
+	many := pick(s, 300, 100_000, 100_000)
+	for _, op := range timerOps {
+		for _, n := range []int{few, many} {
+			cases = append(cases, &Case{
+				ID: "P28", What: op.what + ", 64 callers of one object", Size: fmt.Sprintf("timers=%d", n), N: float64(n), Unit: "/s",
+				Against: "the same rows in bare Pebble, pipelined",
+				Targets: []Target{ratio(0.5)},
+				Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+					m, err := c.timers(e, n)
+					if err != nil {
+						return nil, nil, err
+					}
+					r, disk, err := c.rawTimers(e, n)
+					if err != nil {
+						return nil, nil, err
+					}
+					return rate(callers, e.For, m.Meters(), op.ours(m)), rate(callers, e.For, disk.Meters(), op.raw(r)), nil
+				}),
+			})
+		}
+		cases = append(cases, &Case{
+			ID: "P28", What: op.beside, Size: fmt.Sprintf("timers=%d", many), N: float64(many), Unit: "/s",
+			Against: "the same beside 10",
+			Targets: []Target{ratio(1 / 1.3)},
+			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+				full, err := c.timers(e, many)
+				if err != nil {
+					return nil, nil, err
+				}
+				empty, err := c.timers(e, few)
+				if err != nil {
+					return nil, nil, err
+				}
+				return rate(callers, e.For, full.Meters(), op.ours(full)), rate(callers, e.For, empty.Meters(), op.ours(empty)), nil
+			}),
+		})
+	}
+	return append(cases, p28Due(s))
+}
+
+// timerOps are what P28 does with a timer, in ours and in the reference.
+var timerOps = []struct {
+	what, beside string
+	ours         func(*workload.Timers) func(int) error
+	raw          func(*workload.RawTimers) func(int) error
+}{
+	{
+		"one timer moved", "a timer moved beside many others",
+		func(t *workload.Timers) func(int) error { return t.Move }, func(r *workload.RawTimers) func(int) error { return r.Move },
+	},
+	{
+		"one timer set, and cancelled in the next turn", "a timer set and cancelled beside many others",
+		func(t *workload.Timers) func(int) error { return t.SetCancel }, func(r *workload.RawTimers) func(int) error { return r.SetCancel },
+	},
+}
+
+// p28Due is timers of one object that are due at once, until the last is durable.
+func p28Due(s Size) *Case {
+	n := pick(s, 300, 10_000, 10_000)
+	return &Case{
+		ID: "P28", What: "timers of one object due at once, until the last is done", Size: fmt.Sprintf("timers=%d", n), N: float64(n), Unit: "s",
+		Against: "the same reads and deletes in bare Pebble, 64 a commit",
+		Targets: []Target{atMost(1, "≤ 1 s")},
+		Prepare: prepared(func(_ context.Context, e *Env, _ *closers) (ours, reference Side, err error) {
+			return drainTimers(e, n), drainRawTimers(e, n), nil
+		}),
+	}
+}
+
+// drainTimers opens a new host for each round.
+func drainTimers(e *Env, n int) Side {
+	return func(context.Context) (_ Sample, err error) {
+		c := &closers{}
+		defer func() { err = errors.Join(err, c.close()) }()
+		dir, err := c.dir(e)
+		if err != nil {
+			return Sample{}, err
+		}
+		m, err := workload.OpenTimers(dir, object.Options{})
+		if err != nil {
+			return Sample{}, err
+		}
+		c.add(m.Close)
+		d, costs, err := m.Drain(n)
+		return Sample{d.Seconds(), nil, costs}, err
+	}
+}
+
+func drainRawTimers(e *Env, n int) Side {
+	return func(context.Context) (_ Sample, err error) {
+		c := &closers{}
+		defer func() { err = errors.Join(err, c.close()) }()
+		db, disk, err := c.raw(e)
+		if err != nil {
+			return Sample{}, err
+		}
+		meters := measure.Start(disk.Meters())
+		d, err := workload.NewRawTimers(db).Drain(n)
+		return Sample{d.Seconds(), nil, meters.PerOp(int64(n))}, err
+	}
+}

@@ -1,0 +1,229 @@
+package main
+
+// delayMutants are bugs of messages that are sent with a delay.
+var delayMutants = []mutant{
+	{
+		Name: "retries-keep-the-places-of-their-receiver", Promise: "M4", File: "object/message_turn.go",
+		Edits: []edit{{
+			Old: ` || x.share.Behind(m.To)) &&`,
+			New: ` || x.share.Behind(m.To) && !mutant("retries-keep-the-places-of-their-receiver")) &&`,
+		}},
+		Package: "object", Test: "TestRetriesLeavePlacesToTheirReceiver",
+	},
+	{
+		Name: "early-after-the-clock-was-put-back", Promise: "M4", File: "object/message_turn.go",
+		Edits: []edit{{
+			Old: `		if m.early() {`,
+			New: `		if m.early() && !mutant("early-after-the-clock-was-put-back") {`,
+		}},
+		Package: "object", Test: "TestAfterWithTheClockPutBack",
+	},
+	{
+		Name: "delay-is-not-stored", Promise: "M4", File: "object/message.go",
+		Edits: []edit{{
+			Old: `	if m.due == 0 {
+		t.begun()`,
+			New: `	if m.due == 0 || mutant("delay-is-not-stored") {
+		t.begun()`,
+		}},
+		Package: "object", Test: "TestAfterAcrossRestarts",
+	},
+	{
+		Name: "delay-without-a-bound", Promise: "M4", File: "object/call.go",
+		Edits: []edit{{
+			Old: `	if delay > maxDelay ||`,
+			New: `	if delay > maxDelay && !mutant("delay-without-a-bound") ||`,
+		}},
+		Package: "object", Test: "TestAfterIsRefused",
+	},
+	{
+		Name: "due-time-is-cut", Promise: "M4", File: "object/call.go",
+		Edits: []edit{{
+			Old: `at.After(time.Unix(0, math.MaxInt64))`,
+			New: `at.After(time.Unix(0, math.MaxInt64)) && !mutant("due-time-is-cut")`,
+		}},
+		Package: "object", Test: "TestTimesOfDelayedMessages",
+	},
+	{
+		Name: "delayed-call-runs", Promise: "M4", File: "object/call.go",
+		Edits: []edit{{
+			Old: `	if r.after {
+`,
+			New: `	if r.after && !mutant("delayed-call-runs") {
+`,
+		}},
+		Package: "object", Test: "TestAfterIsRefused",
+	},
+	{
+		Name: "outbox-forgets-its-delay", Promise: "M4", File: "object/message.go",
+		Edits: []edit{{
+			Old: `	if !r.after {
+`,
+			New: `	if !r.after && !mutant("outbox-forgets-its-delay") {
+`,
+		}},
+		Package: "object", Test: "TestOutboxWithOptions",
+	},
+	{
+		Name: "outbox-overrules-a-key", Promise: "M4", File: "object/message.go",
+		Edits: []edit{{
+			Old: `	if r.key == "" {
+`,
+			New: `	if r.key == "" || mutant("outbox-overrules-a-key") {
+`,
+		}},
+		Package: "object", Test: "TestOutboxWithOptions",
+	},
+	{
+		Name: "delayed-messages-do-not-count", Promise: "M7", File: "object/message_mail.go",
+		Edits: []edit{{
+			Old: `	if n < limit && n+x.timed`,
+			New: `	if !mutant("delayed-messages-do-not-count") && n < limit && n+x.timed`,
+		}},
+		Package: "object", Test: "TestDelayedMessagesCount",
+	},
+	{
+		Name: "bucket-counts-for-each-receiver", Promise: "M7", File: "object/message_mail.go",
+		Edits: []edit{{
+			Old: `		n += later
+`,
+			New: `		n += later
+		if mutant("bucket-counts-for-each-receiver") {
+			n = limit
+		}
+`,
+		}},
+		Package: "object", Test: "TestDelayedMessagesCount",
+	},
+	{
+		Name: "delayed-messages-uncounted-at-open", Promise: "M7", File: "object/message_mail.go",
+		Edits: []edit{{
+			Old: `			x.timed.Add(to, later, 0)
+`,
+			New: `			if !mutant("delayed-messages-uncounted-at-open") {
+				x.timed.Add(to, later, 0)
+			}
+`,
+		}},
+		Package: "object", Test: "TestDelayedMessagesCount",
+	},
+	{
+		Name: "deleted-messages-count", Promise: "M7", File: "object/message_mail.go",
+		Edits: []edit{{
+			Old: `	x.timed.Add(id.To, -1, at)
+`,
+			New: `	if !mutant("deleted-messages-count") {
+		x.timed.Add(id.To, -1, at)
+	}
+`,
+		}},
+		Package: "object", Test: "TestLaterCountsGoBackToNothing",
+	},
+	{
+		Name: "stuck-messages-keep-their-places", Promise: "M4", File: "object/message_turn.go",
+		Edits: []edit{{
+			Old: `	case (x.later.Stats().Queued > 0`,
+			New: `	case !mutant("stuck-messages-keep-their-places") && (x.later.Stats().Queued > 0`,
+		}},
+		Package: "object", Test: "TestDelayedMessagesThatCannotBeHandled",
+	},
+	{
+		Name: "late-report-of-a-message-loses-its-retry", Promise: "M3", File: "object/message_mail.go",
+		Edits: []edit{{
+			Old: `			x.later.Set(m.entry(m.due))
+		case`,
+			New: `			if !mutant("late-report-of-a-message-loses-its-retry") {
+				x.later.Set(m.entry(m.due))
+			}
+		case`,
+		}},
+		Package: "object", Test: "TestReportOfADelayedMessageAfterItsAttempt",
+	},
+	{
+		Name: "slow-receiver-takes-all-places", Promise: "M7", File: "object/internal/inbox/share.go",
+		Edits: []edit{{
+			Old: `	case s.reading, s.behind && at.Compare(s.first) >= 0 && at.Compare(s.read) >= 0, len(s.under) >= x.most():
+`,
+			New: `	case mutant("slow-receiver-takes-all-places"):
+	case s.reading, s.behind && at.Compare(s.first) >= 0 && at.Compare(s.read) >= 0, len(s.under) >= x.most():
+`,
+		}},
+		Package: "object", Test: "TestSlowReceiversLeavePlaces/39_slow",
+	},
+	{
+		Name: "message-without-a-place-is-forgotten", Promise: "M7", File: "object/internal/inbox/share.go",
+		Edits: []edit{{
+			Old: `	if s.behind && !s.reading && last <= x.most()/2 {`,
+			New: `	if s.behind && !s.reading && last <= x.most()/2 && !mutant("message-without-a-place-is-forgotten") {`,
+		}},
+		Package: "object", Test: "TestSlowReceiversLeavePlaces/1_slow",
+	},
+	{
+		Name: "deleted-messages-end-the-catching-up", Promise: "M7", File: "object/internal/inbox/share.go",
+		Edits: []edit{{
+			Old: `	return s.behind && len(s.under) == 0
+`,
+			New: `	return s.behind && len(s.under) == 0 && !mutant("deleted-messages-end-the-catching-up")
+`,
+		}},
+		Package: "object/internal/inbox", Test: "TestShareWhoseFoundMessagesAreDeleted",
+	},
+	{
+		Name: "each-send-counts-a-full-receiver", Promise: "M7", File: "object/internal/inbox/later.go",
+		Edits: []edit{{
+			Old: `k != nil && k.after != counting {`,
+			New: `k != nil && k.after != counting && !mutant("each-send-counts-a-full-receiver") {`,
+		}},
+		Package: "object", Test: "TestRefusedSendReadsNoMessages",
+	},
+	{
+		Name: "message-is-counted-twice-beside-a-count", Promise: "M7", File: "object/internal/inbox/later.go",
+		Edits: []edit{{
+			Old: `n > 0 && at > k.after) {`,
+			New: `n > 0 && (at > k.after || at > k.before && mutant("message-is-counted-twice-beside-a-count"))) {`,
+		}},
+		Package: "object/internal/inbox", Test: "TestLaterCountBesideCommits",
+	},
+	{
+		Name: "removal-is-lost-beside-a-count", Promise: "M7", File: "object/internal/inbox/later.go",
+		Edits: []edit{{
+			Old: `n < 0 && at > k.before ||`,
+			New: `n < 0 && at > k.before && (k.after != counting || !mutant("removal-is-lost-beside-a-count")) ||`,
+		}},
+		Package: "object/internal/inbox", Test: "TestLaterCountBesideCommits",
+	},
+	{
+		Name: "message-without-a-method-comes-again", Promise: "M6", File: "object/message_mail.go",
+		Edits: []edit{{
+			Old: `.methods[m.letter.method] != nil {
+		return false`,
+			New: `.methods[m.letter.method] != nil || mutant("message-without-a-method-comes-again") {
+		return false`,
+		}},
+		Package: "object", Test: "TestDelayedMessagesThatCannotBeHandled",
+	},
+	{
+		Name: "entry-by-time-without-its-number", Promise: "S12", File: "storage/message.go",
+		Edits: []edit{{
+			Old: `	copy(b.data[d.entry:], number)
+`,
+			New: `	if !mutant("entry-by-time-without-its-number") {
+		copy(b.data[d.entry:], number)
+	}
+`,
+		}},
+		Package: "storage", Test: "TestNumbersOfDelayedMessages",
+	},
+	{
+		Name: "rollback-keeps-the-delays", Promise: "S12", File: "storage/batch.go",
+		Edits: []edit{{
+			Old: `	b.delayed = b.delayed[:sp.delayed]
+`,
+			New: `	if !mutant("rollback-keeps-the-delays") {
+		b.delayed = b.delayed[:sp.delayed]
+	}
+`,
+		}},
+		Package: "storage", Test: "TestNumbersOfDelayedMessages",
+	},
+}

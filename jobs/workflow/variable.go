@@ -1,0 +1,87 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// Var is a value that a run shows, for example how far it has come. Make it once, at package
+// level.
+type Var[T any] struct{ name string }
+
+// NewVar makes a variable. Its name is UTF-8 of 1 to 128 bytes.
+func NewVar[T any](name string) *Var[T] { return &Var[T]{name} }
+
+// Set shows the value from the next entry of the run on, or the end of the stretch. It costs
+// no commit of its own. A repeat sets nothing until it has passed its history. A value that
+// cannot be encoded, or is larger than a step's may be, makes the run stuck.
+func (v *Var[T]) Set(ctx *Context, value T) {
+	ctx.mustEnter("Set")
+	s := ctx.s
+	if err := validName("variable", v.name); err != nil {
+		s.stuck(err)
+	}
+	raw, err := s.codec.Encode(value)
+	if err == nil {
+		err = s.tooLarge(raw)
+	}
+	if err != nil {
+		s.stuck(fmt.Errorf("workflow: variable %q: %w", v.name, err))
+	}
+	if ctx.sc.reader.Peek() != nil {
+		return
+	}
+	s.mu.Lock()
+	s.pending.set(v.name, raw)
+	s.mu.Unlock()
+	s.flushLarge()
+}
+
+// Get returns the value that the run id of w shows, and whether there is one. It was set by
+// a stored part of the run (F14). It does not wait for the run, and works under each deploy.
+// It returns jobs.ErrNotFound.
+func (v *Var[T]) Get(ctx context.Context, from object.Caller, w Named, id string) (value T, ok bool, err error) {
+	shown, err := w.of().variable.Call(ctx, from, id, v.name)
+	if err != nil || !shown.OK {
+		return value, false, err
+	}
+	err = shown.codec.Decode(shown.Value, &value)
+	return value, err == nil, err
+}
+
+// shown is the answer of the method that reads a variable.
+type shown struct {
+	Value []byte `json:"value"`
+	OK    bool   `json:"ok"`
+
+	codec object.Codec
+}
+
+const varPrefix = "v/"
+
+// setVars stores values that the run shows, in a turn.
+func (in *instance) setVars(ctx context.Context, vars map[string][]byte) error {
+	if len(vars) == 0 {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		if err := in.st.Storage().PutBytes(ctx, varPrefix+name, vars[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// variable reads a value that the run shows.
+func (in *instance) variable(ctx context.Context, name string) (s shown, err error) {
+	if err := in.existing(); err != nil {
+		return s, err
+	}
+	s.codec = in.st.Driver().Codec()
+	s.Value, s.OK, err = in.st.Storage().Get(ctx, varPrefix+name)
+	return s, err
+}

@@ -1,0 +1,336 @@
+package object
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// Caller makes calls: a *Host for calls from outside, the *State of an object for calls
+// from its handlers, or a simulation that wraps one of them.
+type Caller interface {
+	// Invoke runs the request and returns its error, if any.
+	Invoke(ctx context.Context, r *Request) error
+}
+
+// CallOption changes one call. Idempotent, Unconfirmed, Repeatable and After return one.
+type CallOption struct {
+	key         string
+	ttl         time.Duration
+	delay       time.Duration
+	unconfirmed bool
+	repeatable  bool
+	after       bool
+}
+
+// Idempotent gives the call a key. The first answer under the key is stored in
+// the batch of the turn that gave it, and returned to every call with the same
+// key and method for ttl (default: a day) without running the handler again. Calls with the key
+// that arrive while the first runs wait for it. An error is no answer.
+func Idempotent(key string, ttl time.Duration) CallOption { return CallOption{key: key, ttl: ttl} }
+
+// Unconfirmed lets the reply out before the turn's commit is durable. The newest
+// of such commits may be lost when the process or the power dies, but none is torn, and
+// none survives without all commits before it. A later commit that is confirmed makes
+// them durable, and the host does so within about a second.
+func Unconfirmed() CallOption { return CallOption{unconfirmed: true} }
+
+// Repeatable says that a call of another object does no harm if the turn of its caller is
+// lost after it, or repeated; for example, it adds a name to a set. It changes nothing but
+// what harness.NoCallBeforeCommit finds.
+func Repeatable() CallOption { return CallOption{repeatable: true} }
+
+// After delays a message by d, counted by the wall clock from the Send on: it is handled when
+// the clock has reached that time, and never before, also after a restart or when the clock was
+// set back. Zero or less is no delay. At most 100 years are allowed, else Send returns
+// ErrBadDelay. A delayed message is not ordered with others, and holds up none of them. It
+// cannot be taken back; a receiver that may not want it any more looks at its own state then.
+//
+//	err := remind.Send(ctx, st, "bob", note, object.After(24*time.Hour))
+//
+// A call that is not sent is refused with ErrDelayedCall. See also State.Outbox and
+// State.SetAlarm.
+func After(d time.Duration) CallOption { return CallOption{after: true, delay: d} }
+
+// maxDelay is a hundred years with their leap days.
+const maxDelay = 36525 * 24 * time.Hour
+
+// dueAfter returns the time of a message that is sent now with a delay.
+func dueAfter(now time.Time, delay time.Duration) (due int64, err error) {
+	at := now.Round(0).Add(delay)
+	if delay > maxDelay || at.Unix() < 0 || at.After(time.Unix(0, math.MaxInt64)) {
+		return 0, fmt.Errorf("%w: %v from %v", ErrBadDelay, delay, now.UTC())
+	}
+	return max(alarm.Nanos(at), 1), nil
+}
+
+// operation is the part of a request that runs in its turn: a method, an alarm handler,
+// or a func of the runtime. run is called by the owner of the turn.
+type operation interface {
+	run(ctx context.Context, a *activation) error
+}
+
+// callable is an operation that can be called by name and answered from a store: an
+// invocation of a method.
+type callable interface {
+	operation
+	request() *Request
+	methodName() string
+	answerSent() bool // sets the answer of a call that was sent; false: it has none
+	encodeArg(c Codec) ([]byte, error)
+	decodeArg(c Codec, b []byte) error
+	encodeResult(c Codec) ([]byte, error)
+	decodeResult(c Codec, b []byte) error
+}
+
+// Request is one call on its way to an object and back. It is made by Method.Call;
+// a Caller passes it on, once, and must not use it after that.
+//
+// One goroutine at a time uses its fields: the caller, until it has handed the request to
+// a mailbox; then the owner of the turn; then the caller again, when it has received from
+// done. progress decides between the two if the caller wants to leave earlier.
+type Request struct {
+	ctx   context.Context // the caller's
+	id    storage.ID
+	op    operation
+	key   string        // idempotency key; empty: none
+	ttl   time.Duration // of the stored answer
+	delay time.Duration // see After
+	state *State        // of the instance it is bound to; nil: any
+	// what names the user code that runs, for logs and errors: a method, for example, or
+	// the alarm handler. Nil if none runs.
+	what *string
+
+	sent        bool // it has been passed on, so a second Invoke is refused
+	after       bool // it has the option After, so only a message can be made of it
+	repeatable  bool // see Repeatable; only simulations read it
+	unconfirmed bool // the reply does not wait for the disk
+	exempt      bool // from the mailbox's limits and from shutdown: alarms, work
+	gated       bool // the reply waits until all that it depends on is durable
+
+	// left is true if the caller has gone while the handler ran. It must not look at the
+	// fields that the turn sets then. Set by the caller.
+	left bool
+
+	// Set by the mailbox. next and queuedAt are guarded by activation.mu.
+	progress atomic.Int32 // waiting, started, and so on, see below
+	next     *Request     // in the queue
+	queuedAt time.Time
+	done     chan struct{} // one slot; nil if the caller runs the turn itself
+
+	// Set by the turn, and read by the caller after it has received from done.
+	turn     *turn // nil until it begins, if the maker of the request gave none
+	draft    draft
+	err      error
+	ticket   storage.Ticket   // the newest commit that the reply depends on
+	follower storage.Follower // of a gated reply, if its caller waits for done
+}
+
+// The progress of a request in a mailbox:
+//
+//	waiting → started → replying
+//	   ↓         ↓
+//	abandoned departed
+//
+// Each step is an atomic compare-and-swap, because the caller and the owner of the turn
+// may want to make different steps at the same moment. refuseWaiting puts a started
+// request, which has not run, back to waiting.
+const (
+	waiting   int32 = iota // it is in the queue
+	started                // the turn has taken it out of the queue
+	replying               // its turn has ended, and the reply is on its way
+	abandoned              // its caller has gone while it waited; it never runs
+	departed               // its caller has gone while the handler ran; Shutdown waits for the end of its turn
+)
+
+// init sets the object, the operation and the options of a new request.
+func (r *Request) init(id storage.ID, op operation, opts []CallOption) {
+	r.id, r.op = id, op
+	for _, o := range opts {
+		if o.key != "" {
+			r.key, r.ttl = o.key, o.ttl
+		}
+		r.unconfirmed = r.unconfirmed || o.unconfirmed
+		r.repeatable = r.repeatable || o.repeatable
+		if o.after {
+			r.after, r.delay = true, o.delay
+		}
+	}
+}
+
+// ID names the object that is called.
+func (r *Request) ID() storage.ID { return r.id }
+
+// funcOp is an operation of the runtime itself.
+type funcOp func(ctx context.Context, a *activation) error
+
+func (f funcOp) run(ctx context.Context, a *activation) error { return f(ctx, a) }
+
+// unconfirmedDelay bounds how long an unconfirmed commit stays without a sync
+// when no other call needs one.
+const unconfirmedDelay = time.Second
+
+// unconfirmedSync makes unconfirmed commits durable a little later. planned is true while
+// a timer is set, so that any number of such commits in a second share one sync.
+type unconfirmedSync struct{ planned atomic.Bool }
+
+// plan sets the timer for a sync unless it is set. Any goroutine may call it. planned
+// becomes false before the sync begins, so that a commit which comes during the sync
+// plans another.
+func (l *unconfirmedSync) plan(h *Host) {
+	if !l.planned.CompareAndSwap(false, true) {
+		return
+	}
+	h.seams.Clock.AfterFunc(unconfirmedDelay, func() {
+		l.planned.Store(false)
+		if h.lifecycle.enter(false) != nil {
+			return // Shutdown makes everything durable
+		}
+		defer h.lifecycle.leave()
+		_ = h.storageError(storage.ID{}, h.store.WaitDurable(h.store.Applied()))
+	})
+}
+
+// Invoke runs a request. Users call Method.Call, which calls Invoke. There are three ways,
+// by the context:
+//
+//   - ctx comes from a turn of this host that holds its object: the call is made by that
+//     object, and its reply passes at once (callFrom).
+//   - ctx comes from a turn that has lent its object out: the reply waits for the disk, and
+//     the call is in the graph of waits, so that a circle is ErrDeadlock.
+//   - Otherwise the call comes from outside, and its reply waits for the disk.
+func (h *Host) Invoke(ctx context.Context, r *Request) error {
+	c := h.hosted[r.id.Class]
+	if c == nil {
+		return named(r.id, ErrUnknownClass)
+	}
+	if r.sent {
+		return fmt.Errorf("%s: object: a Caller passed on a request twice; make another call", r.id)
+	}
+	if r.after {
+		return named(r.id, ErrDelayedCall)
+	}
+	r.sent = true
+	t, a := h.turnBehind(ctx)
+	if t != nil && t.holds() {
+		return h.callFrom(ctx, t, a, c, r)
+	}
+	if err := h.lifecycle.enterCall(r.exempt); err != nil {
+		return named(r.id, err)
+	}
+	defer h.lifecycle.leaveCall(r.exempt)
+	if t == nil {
+		return h.outside(ctx, c, r)
+	}
+	w, err := h.link(t, a, r)
+	if err != nil {
+		return err
+	}
+	defer h.unlink(w)
+	return h.outside(ctx, c, r)
+}
+
+// outside runs a request and lets its reply out when all that it depends on is
+// durable (O7). An error of the handler waits too, because its text may tell something
+// that the handler has read.
+func (h *Host) outside(ctx context.Context, c *hosted, r *Request) error {
+	r.gated = !r.unconfirmed
+	err := c.deliver(ctx, r)
+	if r.left {
+		return err
+	}
+	if r.unconfirmed {
+		h.unconfirmed.plan(h)
+		return err
+	}
+	if e := h.hold(r); e != nil {
+		return h.unheld(r, e)
+	}
+	if e := h.store.Err(); e != nil && err == nil {
+		return h.unheld(r, e)
+	}
+	if h.seams.Probe != nil {
+		h.seams.At("ack/before", r.id.String())
+	}
+	return err
+}
+
+// unheld returns the error of a call after the store failed while its reply waited. A
+// call that has committed nothing gets the error with which the host ends. A call that
+// has committed gets the error of the store, because its outcome is not known.
+func (h *Host) unheld(r *Request, err error) error {
+	if r.draft.at.IsZero() {
+		return h.storageError(r.id, err)
+	}
+	return named(r.id, err)
+}
+
+// hold waits until all that a reply depends on is durable, also commits of other turns
+// that the turn has read. It returns at once if that is durable already. The goroutine of
+// the caller runs it, so the next turn of the object does not wait. A follower that the
+// store has enrolled must wait, because it may be its place to sync the log for others.
+func (h *Host) hold(r *Request) error {
+	if !r.follower.Enrolled() && h.store.Durable(r.ticket) {
+		return nil
+	}
+	began := r.draft.at
+	if began.IsZero() { // it waits for commits of other turns
+		began = h.seams.Steady()
+	}
+	if err := h.store.WaitFollowed(&r.follower, r.ticket); err != nil {
+		return err
+	}
+	h.metrics.gate.Observe(h.seams.Steady().Sub(began).Seconds())
+	return nil
+}
+
+// CallBytes calls a method by name with an argument that the host's codec has encoded,
+// and returns the encoded answer. A server uses it for callers in other processes. An
+// empty arg stands for the zero value if the argument is a struct. It returns the errors
+// of Method.Call, ErrUnknownMethod, and those of the codec. Any goroutine may call it.
+func (h *Host) CallBytes(ctx context.Context, class, name, method string, arg []byte, opts ...CallOption) ([]byte, error) {
+	id := storage.ID{Class: class, Name: name}
+	c := h.hosted[class]
+	if c == nil {
+		return nil, named(id, ErrUnknownClass)
+	}
+	newOp := c.methods[method]
+	if newOp == nil {
+		return nil, fmt.Errorf("%s: %w: %q", id, ErrUnknownMethod, method)
+	}
+	if err := id.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadName, err)
+	}
+	op := newOp().(callable)
+	r := op.request()
+	r.init(id, op, opts)
+	if err := op.decodeArg(h.options.Codec, arg); err != nil {
+		return nil, fmt.Errorf("%s: argument of %s: %w", id, method, err)
+	}
+	if err := h.Invoke(ctx, r); err != nil {
+		return nil, err
+	}
+	return op.encodeResult(h.options.Codec)
+}
+
+// callFrom runs a call that a turn of a, which holds its object, makes to another object.
+// It returns as soon as the other turn has ended, without a wait for the disk. Instead
+// this object depends on the ticket of the reply from then on, so that its own reply
+// waits for the commits of both.
+func (h *Host) callFrom(ctx context.Context, t *turn, a *activation, c *hosted, r *Request) error {
+	w, err := h.link(t, a, r)
+	if err != nil {
+		return err
+	}
+	defer h.unlink(w)
+	err = c.deliver(ctx, r)
+	if !r.left {
+		a.depend(r.ticket)
+	}
+	return err
+}

@@ -1,0 +1,286 @@
+package object_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage/engine"
+)
+
+// Proves M7: receivers that take a second for each of many messages that are due, delayed ones or
+// retries, hold up none of another receiver while they are 39 or fewer. All theirs come too, those
+// of one receiver in the order of their times.
+func TestSlowReceiversLeavePlaces(t *testing.T) {
+	const each = 40 // more than a receiver has places
+	for _, test := range []struct {
+		slow int
+		late bool
+	}{{1, false}, {39, false}, {40, true}} {
+		t.Run(fmt.Sprint(test.slow, " slow"), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := newMail(t)
+				m.open()
+				defer m.close()
+				m.on(func(_ context.Context, th *thing, _ string) error {
+					if strings.HasPrefix(th.st.Name(), "slow") {
+						time.Sleep(time.Second)
+					}
+					return nil
+				})
+				for i := range test.slow {
+					m.must("a", func(th *thing, ctx context.Context) (any, error) {
+						var err error
+						for j := range each {
+							err = errors.Join(err, m.mail.Send(ctx, th.st, fmt.Sprint("slow", i), fmt.Sprint(j), object.After(time.Hour+time.Duration(i*each+j))))
+						}
+						return nil, err
+					})
+				}
+				m.must("a", m.delays(time.Hour+time.Millisecond, "quick", "1", "2"))
+				pass(time.Hour + 10*time.Millisecond)
+				got := strings.Fields(m.got())
+				if late := !slices.Contains(got, "quick:2"); late != test.late {
+					t.Errorf("the messages of another receiver are late: %v", late)
+				}
+				pass(time.Minute)
+				got = append(got, strings.Fields(m.got())...)
+				if len(got) != test.slow*each+2 {
+					t.Errorf("%d messages came", len(got))
+				}
+				next := 0
+				for _, text := range got {
+					if n, ok := strings.CutPrefix(text, "slow0:"); ok {
+						if n != fmt.Sprint(next) {
+							t.Errorf("message %s came at place %d", n, next)
+						}
+						next++
+					}
+				}
+				m.left(0)
+			})
+		})
+	}
+}
+
+// Proves M7: messages that have no place come also if all before them were deleted, and if the clock is
+// put back meanwhile, and a Delete with messages removes them too.
+func TestMessagesWithoutAPlace(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newMail(t)
+		m.open()
+		defer m.close()
+		m.on(func(ctx context.Context, th *thing, text string) error {
+			if text == "slow" {
+				<-ctx.Done()
+			}
+			return nil
+		})
+		for _, text := range []string{"slow", "gone"} {
+			m.must("a", func(th *thing, ctx context.Context) (any, error) {
+				var err error
+				for range 100 {
+					err = errors.Join(err, m.mail.Send(ctx, th.st, "b", text, object.After(time.Hour)))
+				}
+				return nil, err
+			})
+		}
+		pass(time.Hour)
+		m.came("b:slow")
+		if err := m.host.Delete(context.Background(), m.id("b"), object.WithMessages()); err != nil {
+			t.Fatal(err)
+		}
+		m.left(0)
+		m.must("a", m.delays(time.Second, "b", "1", "2"))
+		pass(3 * time.Second)
+		m.came("b:1", "b:2")
+		m.left(0)
+	})
+}
+
+// Proves M3, M4. The task of a sender reports a delayed message to the scheduler after its commit. If the
+// scheduler has found the message on disk before that, and an attempt has failed, the report
+// comes late, and the next attempt comes at its time all the same.
+func TestReportOfADelayedMessageAfterItsAttempt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newMail(t, exactly(2))
+		e := &halting{Engine: m.mem}
+		m.options.Storage.Engine = e
+		m.open()
+		defer m.close()
+		fails := true
+		m.on(func(_ context.Context, _ *thing, text string) error {
+			if text == "late" && fails {
+				fails = false
+				return errOnPurpose
+			}
+			return nil
+		})
+		m.must("a", func(th *thing, ctx context.Context) (any, error) { // more than the scheduler holds
+			var err error
+			for range 600 {
+				err = errors.Join(err, m.mail.Send(ctx, th.st, "b", "1", object.After(time.Hour)))
+			}
+			return nil, err
+		})
+		pass(59 * time.Minute)
+		open := make(chan struct{})
+		halt := func() { <-open }
+		e.then.Store(&halt)
+		m.busy("x", m.delays(time.Minute+time.Millisecond, "b", "late"))
+		pass(time.Minute + time.Second) // the scheduler reads the index when the others have come
+		if got := m.got(); !strings.HasSuffix(got, "b:late") || len(strings.Fields(got)) != 601 {
+			t.Fatalf("came: %.40s", got)
+		}
+		close(open)
+		pass(9*time.Second - time.Millisecond)
+		m.came()
+		pass(time.Second)
+		m.came("b:late")
+		m.left(0)
+	})
+}
+
+// reading is an engine that counts the rows which are read.
+type reading struct {
+	engine.Engine
+	rows atomic.Int64
+}
+
+func (e *reading) NewIter(lower, upper []byte) (engine.Iterator, error) {
+	it, err := e.Engine.NewIter(lower, upper)
+	return &readingIter{it, e}, err
+}
+
+type readingIter struct {
+	engine.Iterator
+	of *reading
+}
+
+func (i *readingIter) Next() bool { i.of.rows.Add(1); return i.Iterator.Next() }
+
+// Proves M7: a receiver with as many messages by time as may wait is counted once. A Send that is
+// refused after that reads none of them, and neither does one that is accepted because a
+// message has ended. A refusal and the next Send after an end are exact.
+func TestRefusedSendReadsNoMessages(t *testing.T) {
+	const limit = 2000
+	bubble(t, func(t *testing.T) {
+		m := newMail(t, object.ClassOptions{MaxWaiting: limit})
+		e := &reading{Engine: m.mem}
+		m.options.Storage.Engine = e
+		m.open()
+		defer m.close()
+		m.must("a", func(th *thing, ctx context.Context) (any, error) {
+			var err error
+			for i := range limit {
+				err = errors.Join(err, m.mail.Send(ctx, th.st, "b", fmt.Sprint(i), object.After(time.Duration(i+1)*time.Hour)))
+			}
+			return nil, err
+		})
+		refused := func() {
+			t.Helper()
+			if _, err := m.call("a", m.sends("b", "x")); !errors.Is(err, object.ErrOutboxFull) {
+				t.Errorf("a full receiver: %v", err)
+			}
+		}
+		refused()
+		e.rows.Store(0)
+		for range 100 {
+			refused()
+		}
+		for i := range 10 {
+			pass(time.Hour)
+			m.came(fmt.Sprint("b:", i))
+			m.must("a", m.delays(limit*time.Hour, "b", "y"))
+			refused()
+		}
+		if n := e.rows.Load(); n > limit {
+			t.Errorf("%d rows were read", n)
+		}
+	})
+}
+
+// Proves M7: both limits are checked against the messages of commits that have ended. A turn may pass
+// them by the messages that it sends, and so may one that runs at the same time; the next
+// may not, before one has ended.
+func TestTurnsThatPassTheLimits(t *testing.T) {
+	for name, delay := range map[string]time.Duration{"by time": time.Hour, "in the queue": 0} {
+		for _, store := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", of the store ", store), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					options := object.ClassOptions{MaxWaiting: 3}
+					if store {
+						options.MaxWaiting = 0
+					}
+					m := newMail(t, options)
+					if store {
+						m.options.MaxMessages = 3
+					}
+					m.open()
+					defer m.close()
+					m.handleConstruct(func(_ context.Context, th *thing) error {
+						if th.st.Name() == "b" {
+							return errOnPurpose
+						}
+						return nil
+					})
+					m.must("a", m.delays(delay, "b", "1", "2"))
+					pass(0)
+					open := make(chan struct{})
+					m.busy("x", func(th *thing, ctx context.Context) (any, error) {
+						_, err := m.delays(delay, "b", "3", "4", "5", "6")(th, ctx)
+						<-open
+						return nil, err
+					})
+					m.must("a", m.delays(delay, "b", "7", "8"))
+					close(open)
+					pass(0)
+					m.left(8)
+					if _, err := m.call("a", m.delays(delay, "b", "9")); !errors.Is(err, object.ErrOutboxFull) {
+						t.Errorf("beyond the limit: %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Proves M4: messages whose handler asks for another try without an attempt keep no place from others
+// of their receiver: those come in time, also the one that ends the failure.
+func TestRetriesLeavePlacesToTheirReceiver(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newMail(t)
+		m.open()
+		defer m.close()
+		mended := false
+		m.on(func(_ context.Context, _ *thing, text string) error {
+			switch {
+			case text == "mend":
+				mended = true
+			case !mended:
+				return retryable(true)
+			}
+			return nil
+		})
+		const many = 40 // more than a receiver has places
+		m.must("a", func(th *thing, ctx context.Context) (any, error) {
+			var err error
+			for i := range many {
+				err = errors.Join(err, m.mail.Send(ctx, th.st, "b", "again", object.After(time.Hour+time.Duration(i)*5*time.Millisecond)))
+			}
+			return nil, errors.Join(err, m.mail.Send(ctx, th.st, "b", "mend", object.After(time.Hour+time.Second/2)))
+		})
+		pass(time.Hour + 3*pauses)
+		if got := m.got(); !strings.Contains(got, "b:mend") {
+			t.Errorf("the message behind those that are tried again has not come in %d tries", len(got))
+		}
+		pass(3 * pauses)
+		m.left(0)
+	})
+}

@@ -1,0 +1,171 @@
+package recovery
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/holdfast-dev/holdfast/internal/row"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// A partition of a worker pool has no metadata: its counters tell whether it has work.
+// FORMAT.md has them byte by byte; see package workerpool.
+const (
+	countersKey     = "c"
+	countersVersion = 1
+	countersLeast   = 11 // numbers that each writer has stored
+	pausedMode      = 1
+	draining        = 2
+	taskOf          = "task/" // begins the subject of a task's execution
+
+	executionsFrom, executionsTo = "x/", "x0"
+	deadFrom, deadTo             = "z/", "z0"
+	deadTask                     = "task" // the kind of their letters
+)
+
+// partition is the rows of a partition that can contradict one another.
+type partition struct {
+	is         bool
+	raw        string // of the counters; a partition in motion changes it
+	paused     bool
+	due        bool // OnDead or OnEmpty has yet to be called
+	pending    uint64
+	running    uint64
+	executions uint64 // of tasks that are stored
+	letters    string // how the dead tasks and their letters differ; empty if they agree
+}
+
+// lookAtPool reads the rows of a partition, if the object is one: if the row
+// under the key of the counters is whole and its sums are right (W1).
+func (f *facts) lookAtPool(s *storage.Store, o storage.Object) error {
+	raw, _, err := s.Data(nil, o, countersKey)
+	if err != nil || !f.pool.decode(raw) {
+		return err
+	}
+	it, err := s.ListData(nil, o, executionsFrom, executionsTo, false)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for it.Next() {
+		if subject(it.Value()) == taskOf {
+			f.pool.executions++
+		}
+	}
+	if it.Err() != nil {
+		return it.Err()
+	}
+	return f.pool.lookAtLetters(s, o)
+}
+
+// lookAtLetters compares the dead tasks of a partition with its letters in the list of all
+// dead work (W10).
+func (p *partition) lookAtLetters(s *storage.Store, o storage.Object) error {
+	letters := make(map[uint64]bool)
+	err := s.DeadLetters(o.ID, func(seq uint64, value []byte) error {
+		var letter object.DeadLetter
+		err := json.Unmarshal(value, &letter)
+		if err != nil {
+			return fmt.Errorf("%w: dead letter of %s: %w", storage.ErrCorrupt, o.ID, err)
+		}
+		if letter.Kind == deadTask {
+			letters[seq] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	it, err := s.ListData(nil, o, deadFrom, deadTo, false)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for it.Next() {
+		seq := letterOf(it.Value())
+		if !letters[seq] && p.letters == "" {
+			p.letters = fmt.Sprintf("dead task %s-%d has no dead letter", o.ID.Name, numberIn(it.Key()))
+		}
+		delete(letters, seq)
+	}
+	if len(letters) > 0 && p.letters == "" {
+		p.letters = fmt.Sprintf("dead letter %d is of no dead task", slices.Min(slices.Collect(maps.Keys(letters))))
+	}
+	return it.Err()
+}
+
+// numberIn is the number of a task at the end of a key.
+func numberIn(key []byte) uint64 {
+	var n [8]byte
+	copy(n[:], bytes.TrimPrefix(key, []byte(deadFrom)))
+	return binary.BigEndian.Uint64(n[:])
+}
+
+// letterOf is the number of its letter in the row of a dead task; 0 if it has none.
+func letterOf(task []byte) uint64 {
+	r := row.Read(task)
+	r.Byte() // version
+	r.Byte() // state
+	r.Uint() // order
+	for range 5 {
+		r.Int() // priority and times
+	}
+	for range 5 {
+		r.Bytes() // key, queue, input, output, and the JSON of what is rare
+	}
+	return r.Uint()
+}
+
+// decode reads the counters and reports whether raw has their form. The row may be of
+// another kind, because an object of a user may have the same key.
+func (p *partition) decode(raw []byte) bool {
+	r := row.Read(raw)
+	version, mode, due, count := r.Byte(), r.Byte(), r.Byte(), r.Uint()
+	if version != countersVersion || mode > draining || due > 1 || count < countersLeast || count > uint64(r.Len()) {
+		return false
+	}
+	var n [countersLeast]uint64 // submitted, pending, running, done, dead, cancelled, …, calls
+	for i := range n {
+		n[i] = r.Uint()
+	}
+	r.Required()
+	*p = partition{
+		is: r.OK() && n[0] == n[1]+n[2]+n[3]+n[4]+n[5], raw: string(raw), paused: mode == pausedMode,
+		pending: n[1], running: n[2], due: due == 1 || n[10] > 0,
+	}
+	return p.is
+}
+
+// subject is the first bytes of the subject of a stored execution, as many as the
+// subject of a task begins with: it follows the version and the flags.
+func subject(execution []byte) string {
+	const head = 3 // version, flags, length of the subject
+	if len(execution) < head+len(taskOf) {
+		return ""
+	}
+	return string(execution[head : head+len(taskOf)])
+}
+
+// contradiction is that of facts, for a partition.
+func (p partition) contradiction(armed bool) (promise, problem string, orphan bool) {
+	switch {
+	case p.executions < p.running:
+		return "J5", fmt.Sprintf("%d tasks are running and %d have an execution", p.running, p.executions), false
+	case p.letters != "":
+		return "W10", p.letters, false
+	case armed:
+		return "", "", false
+	case p.running > 0:
+		return "J5", "tasks are running and no alarm is set", false
+	case p.pending > 0 && !p.paused:
+		return "R3", "tasks are pending and no alarm is set", true
+	case p.due:
+		return "R3", "a call of a hook is due and no alarm is set", true
+	}
+	return "", "", false
+}

@@ -1,0 +1,145 @@
+// Package cli is the command line of Holdfast: lists, one object, events, dead letters, a check
+// of all files, and the work that a crash has left behind.
+//
+// The verbs read a directory without changing a byte of it, so that a look leaves no trace for
+// the next open. The command holdfast is Main without definitions, and it runs no user code. A
+// program that calls Main with its definitions also has the verbs that run user code:
+//
+//	func main() { cli.Main(cli.Program{Name: "shop", Definitions: []object.Definition{Carts}}) }
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// Program is a program with the verbs of the command line.
+type Program struct {
+	// Name is how its messages and its help call it. Default: holdfast.
+	Name string
+	// Definitions are its classes, which the verbs that run user code need. Default: none.
+	Definitions []object.Definition
+	// Options are those with which these verbs open the store; its Dir is that of --dir.
+	Options object.Options
+}
+
+// Codes of exit.
+const (
+	Fine        = 0 // nothing was found that is wrong
+	Found       = 1 // a verb such as verify has found something
+	Usage       = 2 // a wrong verb, flag or argument
+	Unopened    = 3 // the store cannot be opened or read
+	Refused     = 4 // the verb was refused, because it is not allowed or was not confirmed
+	Interrupted = 130
+)
+
+// Main runs the verb that the arguments of the process name, and ends the process with a code
+// of exit. Interrupt and SIGTERM end a verb in order.
+func Main(p Program) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := Run(ctx, p, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// Run runs the verb that args name and returns a code of exit. It prints results to out and one
+// line for an error to errs. ctx ends a verb early.
+func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errs io.Writer) int {
+	if p.Name == "" {
+		p.Name = "holdfast"
+	}
+	s := &session{program: p, in: in, out: out}
+	root := s.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errs)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return Fine
+	}
+	var e *exit
+	switch {
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		e = &exit{Interrupted, errors.New("interrupted")}
+	case errors.As(err, &e):
+	default: // cobra's own errors are about flags and arguments
+		e = &exit{Usage, fmt.Errorf("%w; see %s -h", err, p.Name)}
+	}
+	if e.err != nil {
+		fmt.Fprintf(errs, "%s: %s\n", p.Name, oneLine(e.err))
+	}
+	return e.code
+}
+
+// exit is an error with its code of exit.
+type exit struct {
+	code int
+	err  error // nil: the verb has printed what it found
+}
+
+func (e *exit) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exit) Unwrap() error { return e.err }
+
+// usage is the error of a wrong argument.
+func usage(format string, args ...any) error { return &exit{Usage, fmt.Errorf(format, args...)} }
+
+// unopened is the error of a store that cannot be opened or read; nil stays nil.
+func unopened(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exit{Unopened, err}
+}
+
+// session is one run of the command line.
+type session struct {
+	program Program
+	in      io.Reader
+	out     io.Writer
+	dir     string
+	format  string
+}
+
+// root is the command without a verb, with the flags of all verbs.
+func (s *session) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   s.program.Name,
+		Short: "Looks at a store of durable objects and operates it",
+		Long: `Looks at a store of durable objects and operates it.
+
+The store is that of a directory which no process has open; no byte of it changes.
+Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot open, 4 refused.`,
+		Example:       fmt.Sprintf("  %s --dir data verify\n  %[1]s --dir data ls cart", s.program.Name),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if s.format != "table" && s.format != "json" && s.format != "wide" {
+				return usage("-o is %q: it must be table, wide or json", s.format)
+			}
+			return nil
+		},
+	}
+	root.PersistentFlags().StringVar(&s.dir, "dir", "", "directory of the store")
+	root.PersistentFlags().StringVarP(&s.format, "output", "o", "table", "table, wide or json")
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(s.ls(), s.inspect(), s.events(), s.dead(), s.verify(), s.recover())
+	return root
+}

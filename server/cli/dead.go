@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// letter is a dead letter as JSON shows it. Its object and number are fields too, which the
+// stored form has in its key.
+type letter struct {
+	ID  storage.ID `json:"id"`
+	Seq uint64     `json:"seq"`
+	object.DeadLetter
+}
+
+// letters is a page of dead letters as JSON shows it.
+type letters struct {
+	Letters []letter `json:"letters"`
+	Next    string   `json:"next,omitempty"` // for --after
+}
+
+// dead is the verb for work that is not tried any more.
+func (s *session) dead() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "dead",
+		Short: "List or show the work that is not tried any more",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(s.deadList(), s.deadShow())
+	return c
+}
+
+func (s *session) deadList() *cobra.Command {
+	var o object.DeadLettersOptions
+	var after, since, before string
+	c := &cobra.Command{
+		Use:     "ls",
+		Short:   "List dead letters",
+		Example: "  dead ls\n  dead ls --kind task --error \"connection refused\" --since 24h",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if o.After, err = hex.DecodeString(after); err != nil {
+				return usage("--after is %q: write what the page before has printed", after)
+			}
+			if o.DiedSince, err = timeOf("--since", since); err != nil {
+				return err
+			}
+			if o.DiedBefore, err = timeOf("--before", before); err != nil {
+				return err
+			}
+			if err := page(o.Limit); err != nil {
+				return err
+			}
+			if o.Name != "" && o.Class == "" {
+				return usage("--name is %q without --class: name the class of the object too", o.Name)
+			}
+			if !o.DiedBefore.IsZero() && !o.DiedSince.Before(o.DiedBefore) {
+				return usage("--since must be an earlier time than --before")
+			}
+			return s.read(func(_ *storage.Store, r object.Reader) error { return s.listDead(c.Context(), r, o) })
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Class, "class", "", "only of objects of this class")
+	f.StringVar(&o.Name, "name", "", "only of the object with this name in --class")
+	f.StringVar(&o.Kind, "kind", "", "only of this kind: alarm, message, task, timer or workflow")
+	f.StringVar(&o.Reason, "reason", "", "only those with a reason that begins with this")
+	f.StringVar(&o.Error, "error", "", "only those with a last error that begins with this")
+	f.StringVar(&since, "since", "", "only those that died at that time or later, or so long ago, such as 24h")
+	f.StringVar(&before, "before", "", "only those that died before that time, or longer ago")
+	f.StringVar(&after, "after", "", "go on behind the page that printed this")
+	f.IntVar(&o.Limit, "limit", object.DefaultPage, fmt.Sprintf("at most so many, up to %d", object.MaxPage))
+	return c
+}
+
+func (s *session) listDead(ctx context.Context, r object.Reader, o object.DeadLettersOptions) error {
+	list, err := r.DeadLetters(ctx, o)
+	if err != nil {
+		return err
+	}
+	found, rows := letters{Letters: []letter{}, Next: hex.EncodeToString(list.Next)}, [][]string{}
+	for _, d := range list.Letters {
+		found.Letters = append(found.Letters, letter{d.ID, d.Seq, d})
+		rows = append(rows, []string{shownID(d.ID), fmt.Sprint(d.Seq), shown(d.Kind), at(d.Died), fmt.Sprint(d.Attempts), shown(d.Reason), fmt.Sprintf("%q", d.LastError)})
+	}
+	if len(rows) == 0 && found.Next == "" {
+		s.note("no such dead letters")
+	}
+	if err := s.print(found, []string{"OBJECT", "SEQ", "KIND", "DIED", "FAILED", "REASON", "ERROR"}, rows); err != nil {
+		return err
+	}
+	if found.Next != "" {
+		s.note("more: --after %s", found.Next)
+	}
+	return nil
+}
+
+func (s *session) deadShow() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show CLASS/NAME SEQ",
+		Short:   "Show one dead letter with its error, stack, argument and data",
+		Example: "  dead show mails/7 4294967301",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := idOf(args[0])
+			if err != nil {
+				return err
+			}
+			seq, err := strconv.ParseUint(args[1], 10, 64)
+			if err != nil {
+				return usage("%q is no number of a dead letter: take one of dead ls", args[1])
+			}
+			return s.read(func(_ *storage.Store, r object.Reader) error {
+				d, err := r.DeadLetter(c.Context(), id, seq)
+				if err != nil {
+					return err
+				}
+				return s.showDead(d)
+			})
+		},
+	}
+}
+
+func (s *session) showDead(d object.DeadLetter) error {
+	if s.format == "json" {
+		return printJSON(s.out, letter{d.ID, d.Seq, d})
+	}
+	rows := [][2]string{
+		{"object", shownID(d.ID)}, {"number", fmt.Sprint(d.Seq)}, {"kind", shown(d.Kind)},
+		{"due", at(d.Scheduled)}, {"died", at(d.Died)},
+		{"attempts", fmt.Sprint(d.Attempts)}, {"crashes", fmt.Sprint(d.Crashes)},
+		{"reason", value([]byte(d.Reason))}, {"error", fmt.Sprintf("%q", d.LastError)},
+	}
+	if d.Method != "" {
+		rows = append(rows, [2]string{"method", shown(d.Method)}, [2]string{"from", shownID(d.From)}, [2]string{"argument", value(d.Arg)})
+	}
+	if len(d.Data) > 0 {
+		rows = append(rows, [2]string{"data", value(d.Data)})
+	}
+	if d.Verb != "" {
+		rows = append(rows, [2]string{"replay by", value([]byte(d.Verb))})
+	}
+	for _, row := range rows {
+		s.note("%-10s %s", row[0], row[1])
+	}
+	if d.Stack != "" {
+		s.note("")
+		for line := range strings.Lines(d.Stack) {
+			s.note("%s", strings.ReplaceAll(value([]byte(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    "))), "\n", " "))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// oneLine is the text of an error on one line. An error of several mistakes has them on lines
+// of their own.
+func oneLine(err error) string {
+	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+}
+
+// shown is a name as a table prints it: as it is, or quoted if it holds what a terminal would
+// not print, so that no name can move the cursor or forge a row.
+func shown(name string) string {
+	if q := strconv.Quote(name); q[1:len(q)-1] != name || strings.ContainsRune(name, ' ') || name == "" {
+		return q
+	}
+	return name
+}
+
+// shownID is an object's class and name for a table.
+func shownID(id storage.ID) string { return shown(id.Class) + "/" + shown(id.Name) }
+
+// at is a time for a table, in UTC; a zero time is a dash.
+func at(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// sized is a size for a table.
+func sized(n uint64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, name := float64(n)/unit, "KiB"
+	for _, next := range []string{"MiB", "GiB", "TiB"} {
+		if value < unit {
+			break
+		}
+		value, name = value/unit, next
+	}
+	return fmt.Sprintf("%.1f %s", value, name)
+}
+
+// print writes v as one JSON value, or else the rows as a table under the heads. Each row has
+// as many cells as there are heads.
+func (s *session) print(v any, heads []string, rows [][]string) error {
+	if s.format == "json" {
+		return printJSON(s.out, v)
+	}
+	t := tabwriter.NewWriter(s.out, 1, 8, 2, ' ', 0)
+	if len(rows) > 0 {
+		fmt.Fprintln(t, strings.Join(heads, "\t"))
+	}
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	return t.Flush()
+}
+
+// printJSON writes one JSON value. Its strings keep < and &, because no browser reads it.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// note writes a line for people: nothing of it goes into JSON.
+func (s *session) note(format string, args ...any) {
+	if s.format != "json" {
+		fmt.Fprintf(s.out, format+"\n", args...)
+	}
+}

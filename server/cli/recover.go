@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/recovery"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// recover is the verb for the work that a crash has left behind.
+func (s *session) recover() *cobra.Command {
+	var repair bool
+	c := &cobra.Command{
+		Use:   "recover",
+		Short: "Tell what the next open of the store finds to do, or do it with --repair",
+		Long: `Tell what the next open of the store finds to do: executions that were cut off, alarms that
+are due, and jobs with rows that contradict one another. Nothing changes.
+
+With --repair the program opens the store with its own classes, recovers, wakes each job
+that nothing else would wake, and ends in order. Its jobs and alarms run meanwhile.
+
+It exits with 1 if there is something to recover.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if repair {
+				return s.repair(c.Context())
+			}
+			return s.read(func(store *storage.Store, _ object.Reader) error { return s.lookAhead(c.Context(), store) })
+		},
+	}
+	c.Flags().BoolVar(&repair, "repair", false, "open the store with the classes of this program and recover")
+	return c
+}
+
+func (s *session) lookAhead(ctx context.Context, store *storage.Store) error {
+	p, err := recovery.LookAhead(ctx, store, time.Now())
+	if err != nil {
+		return err
+	}
+	if s.format == "json" {
+		err = printJSON(s.out, p)
+	} else {
+		err = s.printPreview(p)
+	}
+	if err == nil && !p.Clean() {
+		err = &exit{code: Found}
+	}
+	return err
+}
+
+func (s *session) printPreview(p recovery.Preview) error {
+	switch {
+	case p.Previous.Epoch == 0:
+		s.note("no program has opened the store yet")
+	case p.Previous.Clean:
+		s.note("the last program (opening %d, %s) ended in order", p.Previous.Epoch, at(p.Previous.OpenedAt))
+	default:
+		s.note("the last program (opening %d, %s) did not end in order: %s in a row", p.Previous.Epoch, at(p.Previous.OpenedAt),
+			plural(int(p.Previous.Crashes), "crash", "crashes"))
+	}
+	s.note("the next open is opening %d", p.Epoch)
+	more := ""
+	if p.DueMore {
+		more = " or more"
+	}
+	s.note("it fires %d%s that are due now", p.Due, more+" alarms")
+	s.note("it activates %s with an open execution", plural(p.Open, "object", "objects"))
+	rows := [][]string{}
+	for _, x := range p.Executions {
+		rows = append(rows, []string{shownID(x.ID), at(x.Since), fmt.Sprint(x.Epoch)})
+	}
+	if err := s.print(nil, []string{"OBJECT", "OPEN SINCE", "OPENING"}, rows); err != nil {
+		return err
+	}
+	if p.Open > len(p.Executions) {
+		s.note("and %d more", p.Open-len(p.Executions))
+	}
+	return s.printFindings(p.Scrubbed)
+}
+
+// printFindings prints what a walk over all jobs has found.
+func (s *session) printFindings(seen recovery.Scrubbed) error {
+	s.note("of %s looked at, %d may be idle by design and %s", plural(seen.Objects, "object", "objects"), seen.Suspects,
+		plural(len(seen.Findings), "is not as it should be", "are not as they should be"))
+	rows := [][]string{}
+	for _, f := range seen.Findings {
+		problem := f.Problem
+		if f.Repaired {
+			problem += ", repaired"
+		}
+		rows = append(rows, []string{shownID(f.ID), f.Promise, problem})
+	}
+	return s.print(nil, []string{"OBJECT", "PROMISE", "PROBLEM"}, rows)
+}
+
+// repair opens the store with the classes of the program.
+func (s *session) repair(ctx context.Context) (err error) {
+	if len(s.program.Definitions) == 0 {
+		return &exit{Refused, fmt.Errorf("%s knows no classes, so it cannot run their code: use the recover --repair of the program that defines them", s.program.Name)}
+	}
+	if s.dir == "" {
+		return usage("--dir is missing: name the directory of the store")
+	}
+	if err := exists(s.dir); err != nil {
+		return err
+	}
+	o := s.program.Options
+	o.Dir = s.dir
+	host, err := object.Open(o, s.program.Definitions...)
+	if err != nil {
+		return unopened(err)
+	}
+	seen, err := recovery.Scrub(ctx, host, recovery.ScrubOptions{Repair: true})
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	if err := errors.Join(err, host.Shutdown(stop)); err != nil {
+		return unopened(err)
+	}
+	report := recovery.Recovered(host)
+	if s.format == "json" {
+		err = printJSON(s.out, struct {
+			recovery.Report
+			recovery.Scrubbed
+		}{report, seen})
+	} else if err = report.Write(s.out, 0); err == nil {
+		err = s.printFindings(seen)
+	}
+	if err == nil && (report.Total > 0 || len(seen.Findings) > 0) {
+		err = &exit{code: Found}
+	}
+	return err
+}
+
+// exists refuses a directory that holds no store, because Open would make one in it.
+func exists(dir string) error {
+	store, err := storage.OpenReadOnly(storage.Options{Dir: dir})
+	if err != nil {
+		return unopened(err)
+	}
+	return unopened(store.Close())
+}

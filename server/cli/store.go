@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// read opens the store of --dir to be read and gives it to fn.
+func (s *session) read(fn func(*storage.Store, object.Reader) error) error {
+	if s.dir == "" {
+		return usage("--dir is missing: name the directory of the store")
+	}
+	store, err := storage.OpenReadOnly(storage.Options{Dir: s.dir})
+	if err != nil {
+		return unopened(err)
+	}
+	err = fn(store, object.NewReader(store))
+	return errors.Join(refused(err), unopened(store.Close()))
+}
+
+// refused gives the error of a look its code of exit: an argument that the store refuses is a
+// usage error, and any other means that the store cannot be read.
+func refused(err error) error {
+	var e *exit
+	switch {
+	case err == nil, errors.As(err, &e):
+		return err
+	case errors.Is(err, object.ErrBadName), errors.Is(err, object.ErrNoDeadLetter), errors.Is(err, storage.ErrBadCursor):
+		return &exit{Usage, err}
+	}
+	return unopened(err)
+}
+
+// idOf is the object that an argument names: its class, a slash, and its name, which may hold
+// more slashes.
+func idOf(arg string) (storage.ID, error) {
+	class, name, ok := strings.Cut(arg, "/")
+	id := storage.ID{Class: class, Name: name}
+	if !ok {
+		return id, usage("%q is no object: write CLASS/NAME", arg)
+	}
+	if err := id.Validate(); err != nil {
+		return id, usage("%q is no object: %v", arg, err)
+	}
+	return id, nil
+}
+
+// page refuses the length of a page that no list has.
+func page(limit int) error {
+	if limit < 1 || limit > object.MaxPage {
+		return usage("--limit is %d: it must lie between 1 and %d", limit, object.MaxPage)
+	}
+	return nil
+}
+
+// timeOf is the time of a flag: RFC 3339, or how long ago, such as 24h.
+func timeOf(flag, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return time.Now().Add(-ago), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, usage("%s is %q: write a time such as 2026-11-22T08:00:00Z, or how long ago, such as 24h", flag, text)
+	}
+	return t, nil
+}
+
+// plural is a count with its noun.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return fmt.Sprintf("%d %s", n, one)
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,113 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
+)
+
+// ErrBadTarget is wrapped by the error of Checkpoint for a directory that exists, or that lies
+// within that of the store.
+var ErrBadTarget = pebblestore.ErrBadTarget
+
+// Checkpoint makes a copy of the store in the new directory dir, while commits go on: a store of
+// its own, with every commit that was made before the call and perhaps later ones. To its first
+// Open it is as though the power had failed at that moment. Tables are linked on the same disk and
+// copied to another one.
+//
+// An error is the checkpoint's alone: dir is removed again, and the store lives on. It wraps
+// ErrBadTarget if dir exists or lies within the store, ErrNoSpace if less than
+// Options.MinFreeBytes would be left free, and ErrReadOnly for a store that is open for reading. A
+// copy that a crash cuts off is no store: Open refuses it. It may be called from any goroutine.
+func (s *Store) Checkpoint(dir string) error {
+	if s.readOnly {
+		return ErrReadOnly
+	}
+	e, ok := s.engine.(*pebblestore.Store)
+	if !ok {
+		return errors.New("storage: checkpoint: the engine of this store keeps no files")
+	}
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.exit()
+	to := pebblestore.Dir{FS: s.dir.FS, Path: dir}
+	if err := s.spaceFor(to); err != nil {
+		return err
+	}
+	if err := e.Checkpoint(dir); err != nil {
+		if errors.Is(err, ErrBadTarget) || s.Err() != nil {
+			return err
+		}
+		return fmt.Errorf("storage: %w", err)
+	}
+	if err := s.finishCopy(to); err != nil {
+		return errors.Join(fmt.Errorf("storage: checkpoint to %s: %w", dir, err), to.FS.RemoveAll(dir))
+	}
+	return nil
+}
+
+// spaceFor returns ErrNoSpace if a copy would leave less free space than the floor.
+func (s *Store) spaceFor(to pebblestore.Dir) error {
+	if s.space.free == nil {
+		return nil
+	}
+	parent := pebblestore.Dir{FS: to.FS, Path: to.FS.PathDir(to.Path)}
+	for { // the copy makes the directories above it that are absent
+		_, err := to.FS.Stat(parent.Path)
+		up := to.FS.PathDir(parent.Path)
+		if !errors.Is(err, fs.ErrNotExist) || up == parent.Path {
+			break
+		}
+		parent.Path = up
+	}
+	free, err := parent.FreeBytes()
+	if err != nil {
+		return nil // its file system cannot tell
+	}
+	needed, err := s.dir.CopyBytes(parent)
+	if err != nil {
+		return fmt.Errorf("storage: checkpoint: %w", err)
+	}
+	if free < needed+s.space.floor {
+		return fmt.Errorf("%w: checkpoint to %s: %d MiB are free, it needs %d MiB and leaves %d MiB", ErrNoSpace, to.Path, free>>20, needed>>20, s.space.floor>>20)
+	}
+	return nil
+}
+
+// finishCopy makes the copy of the database a store: with a witness file, if this store has one,
+// and with the format file, which comes last.
+func (s *Store) finishCopy(to pebblestore.Dir) error {
+	if s.witness != nil {
+		n, err := witnessOfCopy(to)
+		if err != nil {
+			return err
+		}
+		text := make([]byte, 2*witnessSlot)
+		copy(text[n%2*witnessSlot:], witnessSlotOf(n))
+		if err := to.Write(witnessFile, string(text)); err != nil {
+			return err
+		}
+	}
+	if err := to.Write(formatFile, formatText(FormatVersion, s.shards)); err != nil {
+		return err
+	}
+	return to.Sync()
+}
+
+// witnessOfCopy is the number of the last sync that a copy of the database holds. A witness file
+// without it would prove nothing at the first Open of the copy.
+func witnessOfCopy(to pebblestore.Dir) (n uint64, err error) {
+	db, err := pebblestore.OpenReadOnly(to.Path, pebblestore.Options{FS: to.FS, CacheBytes: 1 << 20})
+	if err != nil {
+		return 0, err
+	}
+	o, err := Options{Engine: db}.withDefaults()
+	s := newStore(o, db, 1)
+	if err == nil {
+		n, err = s.witnessed()
+	}
+	return n, errors.Join(err, db.Close())
+}

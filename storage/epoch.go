@@ -1,0 +1,130 @@
+package storage
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/row"
+)
+
+// Previous tells how the process ended that had the store open before.
+type Previous struct {
+	Epoch    uint64    // 0: the store is new
+	Clean    bool      // it closed the store in order
+	OpenedAt time.Time // when it opened the store
+	Crashes  uint64    // how many processes in a row ended without closing, up to and with it
+	// CrashedEpoch is the newest opening, up to and with it, that did not end in
+	// order. Zero: none.
+	CrashedEpoch uint64
+
+	through uint64 // the last epoch of the numbers that it may have used
+}
+
+// Epoch is the number of this opening of the store, and durable before Open
+// returned. It is one more than the last, or more if that one made 4 billion
+// object numbers or sequence numbers. After OpenReadOnly it is the number that the next
+// Open takes.
+func (s *Store) Epoch() uint64 { return s.epoch }
+
+// OpenedAt is when this opening of the store began.
+func (s *Store) OpenedAt() time.Time { return s.openedAt }
+
+// Previous tells how the opening before this one ended.
+func (s *Store) Previous() Previous { return s.previous }
+
+// beginEpoch reads how the store was left and makes the number of this opening
+// durable, so that no two openings ever share one.
+func (s *Store) beginEpoch() error {
+	if err := s.readEpoch(); err != nil {
+		return err
+	}
+	if s.epoch > lastEpoch {
+		return s.fail(errNumbers)
+	}
+	return s.writeEpoch(false, s.crashes)
+}
+
+// readEpoch reads how the store was left and takes the next number for this opening, which
+// is stored by beginEpoch alone.
+func (s *Store) readEpoch() error {
+	value, ok, err := s.get(metaKey("epoch"))
+	if err != nil {
+		return err
+	}
+	if ok {
+		if s.previous, err = decodeEpoch(value); err != nil {
+			return s.fail(err)
+		}
+	}
+	s.epoch = s.previous.through + 1
+	s.seqs.Store(s.epoch << blockBits)
+	s.numbers.Store(s.epoch << blockBits)
+	s.through.Store(s.epoch)
+	s.crashes = 1
+	if !s.previous.Clean && s.previous.Epoch > 0 {
+		s.crashes, s.previous.CrashedEpoch = s.previous.Crashes+1, s.previous.Epoch
+	}
+	s.openedAt = s.seams.Clock.Now()
+	return nil
+}
+
+// writeEpoch makes the state of this opening durable. crashes is the count that the
+// next opening reads if this one ends without Close.
+func (s *Store) writeEpoch(clean bool, crashes uint64) error {
+	t, err := s.apply(s.epochRow(clean, crashes, s.through.Load()))
+	if err != nil {
+		return err
+	}
+	return s.WaitDurable(t)
+}
+
+// Versions of the epoch row. The second has one field more, through, and is only
+// written when an opening has used numbers of later epochs: a program that does
+// not know the field must not open the store then.
+const (
+	epochRowVersion     = 1
+	epochRowWithThrough = 2
+)
+
+// epochRow is a batch with the row that tells of this opening.
+func (s *Store) epochRow(clean bool, crashes, through uint64) *Batch {
+	w := row.Writer{epochRowVersion, 0}
+	if clean {
+		w[1] = 1
+	}
+	w = w.Uint(s.epoch)
+	w = w.Uint(crashes)
+	w = w.Int(s.openedAt.UnixNano())
+	w = w.Uint(s.previous.CrashedEpoch)
+	if through > s.epoch {
+		w[0] = epochRowWithThrough
+		w = w.Uint(through)
+	}
+	b := new(Batch)
+	b.Set(metaKey("epoch"), w)
+	return b
+}
+
+// decodeEpoch reads the epoch row. CrashedEpoch is zero if the writer did not have it.
+func decodeEpoch(v []byte) (p Previous, err error) {
+	r := row.Read(v)
+	version := r.Byte()
+	p.Clean = r.Byte() == 1
+	p.Epoch, p.Crashes = r.Uint(), r.Uint()
+	p.OpenedAt = time.Unix(0, r.Int())
+	r.Required()
+	p.CrashedEpoch, p.through = r.Uint(), p.Epoch
+	switch version {
+	case epochRowVersion:
+	case epochRowWithThrough:
+		if p.through = r.Uint(); p.through <= p.Epoch {
+			r.Fail()
+		}
+	default:
+		r.Fail()
+	}
+	if !r.OK() || p.through > lastEpoch {
+		return Previous{}, fmt.Errorf("%w: epoch row %x", ErrCorrupt, v)
+	}
+	return p, nil
+}

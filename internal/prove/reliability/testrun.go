@@ -60,8 +60,14 @@ func (r testRun) command() string {
 	return b.String()
 }
 
-// patience bounds one run of a test binary, which hangs if it takes longer.
-const patience = 3 * time.Hour
+// patience bounds one run of a test binary, which hangs if it takes longer and then prints
+// where its goroutines stand. The longest takes four minutes, and hours in a soak.
+func (s *suite) patience() time.Duration {
+	if s.soak {
+		return 12 * time.Hour
+	}
+	return 30 * time.Minute
+}
 
 // test runs tests and returns the reports of the harness, and the output.
 func (s *suite) test(ctx context.Context, r testRun) (lines []line, out []byte, err error) {
@@ -88,7 +94,7 @@ func (s *suite) testNow(ctx context.Context, r testRun) (lines []line, out []byt
 		return nil, nil, err
 	}
 	defer report.Close()
-	args := []string{"-test.parallel=1", "-test.timeout=" + patience.String(), "-test.run=" + r.run}
+	args := []string{"-test.parallel=1", "-test.timeout=" + s.patience().String(), "-test.run=" + r.run}
 	if r.skip != "" {
 		args = append(args, "-test.skip="+r.skip)
 	}

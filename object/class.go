@@ -157,7 +157,8 @@ func (c *Class[T]) Check(check func() error) { c.def.checks = append(c.def.check
 // AtOpen adds a function that each Open of a host with the class calls, on a goroutine of its own.
 // ctx ends when Shutdown begins or the store fails; f must return soon then, because Shutdown
 // waits for it. log is the log of the host, with the class. A job type uses it for work at
-// open that no object can begin by itself. It is for definitions, before Open.
+// open that no object can begin by itself. If the store fails before, f is not called. It is for
+// definitions, before Open.
 func (c *Class[T]) AtOpen(f func(ctx context.Context, h *Host, log *slog.Logger)) {
 	c.def.atOpen = append(c.def.atOpen, f)
 }

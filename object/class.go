@@ -158,8 +158,8 @@ func (c *Class[T]) Reject(err error) {
 // error is returned as one that Reject was given.
 func (c *Class[T]) Check(check func() error) { c.def.checks = append(c.def.checks, check) }
 
-// CallBytes is Host.CallBytes for an object of this class, also for the methods of a job type.
-// Whoever has the definition may call them. It returns ErrUnknownClass if h was not opened with c.
+// CallBytes is Host.CallBytes for an object of this class, and calls internal methods too,
+// because the caller has the definition. It returns ErrUnknownClass if h was not opened with c.
 func (c *Class[T]) CallBytes(ctx context.Context, h *Host, name, method string, arg []byte, opts ...CallOption) ([]byte, error) {
 	hosted := h.hosted[c.def.name]
 	if hosted != nil && hosted.class != &c.def {

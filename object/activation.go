@@ -31,6 +31,7 @@ type activation struct {
 	running bool // a goroutine owns the turn
 	gone    bool // evicted, deleted or stuck: no turn begins any more
 	writing bool // the store is applying a commit of the turn
+	begun   bool // a turn has begun and not ended; only running is set before the owner begins one
 
 	located  bool   // owned: object has been read
 	rowKnown bool   // owned: row has been read
@@ -111,6 +112,9 @@ func (c *hosted) unload(a *activation) {
 // runs it, and deliver waits. Calls, alarms and turns of the runtime come this way.
 func (c *hosted) deliver(ctx context.Context, r *Request) error {
 	r.ctx = ctx
+	if r.detached {
+		r.ctx = context.WithoutCancel(ctx)
+	}
 	for {
 		if ctx.Err() != nil {
 			return named(r.id, seam.Cause(ctx))
@@ -119,7 +123,7 @@ func (c *hosted) deliver(ctx context.Context, r *Request) error {
 		if err != nil {
 			return err
 		}
-		switch inline, err := a.accept(ctx, r, true); {
+		switch inline, err := a.accept(ctx, r, !r.detached); {
 		case err == errGone:
 			c.unload(a)
 		case err != nil:
@@ -146,6 +150,7 @@ var errGone = fmt.Errorf("%w", ErrReset)
 func (a *activation) yield() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.begun = false
 	switch {
 	case a.gone: // no turn begins any more, and end has emptied the queue
 	case a.head == nil:
@@ -159,7 +164,7 @@ func (a *activation) yield() {
 // begin notes that a turn gets the object. It also wakes the watch over turns that hold
 // their object too long. The caller holds mu.
 func (a *activation) begin(what *string) {
-	a.running, a.what = true, what
+	a.running, a.begun, a.what = true, true, what
 	a.turns++
 	if w := &a.host.held; !w.awake.Load() {
 		w.wake(a)
@@ -354,6 +359,7 @@ func (a *activation) Run() {
 func (a *activation) take() *Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.begun = false
 	if a.gone {
 		return nil
 	}

@@ -25,14 +25,10 @@ type delivery struct {
 func (d *delivery) run(ctx context.Context, a *activation) error {
 	m := d.message
 	if err := d.decodeArg(a.host.options.Codec, m.letter.arg); err != nil {
-		return fmt.Errorf("%s: %w of %s: %w", a.object.ID, errArgument, m.letter.method, err)
+		return badArgument(a.object.ID, m.letter.method, err)
 	}
 	return d.callable.run(ctx, a)
 }
-
-// errArgument is the error of a message with an argument that the method cannot read, for
-// example one of another version of the program.
-var errArgument = errors.New("object: cannot decode the argument")
 
 // message returns the message that the request delivers, or nil.
 func (r *Request) message() *message {
@@ -270,7 +266,7 @@ func notTheReceivers(err error) bool {
 		return told.Retryable()
 	}
 	for _, e := range []error{
-		ErrStorage, ErrShutdown, ErrNoSpace, ErrReset, ErrOverloaded, ErrUnknownMethod, ErrOutboxFull, errArgument,
+		ErrStorage, ErrShutdown, ErrNoSpace, ErrReset, ErrOverloaded, ErrUnknownMethod, ErrOutboxFull, ErrBadArgument,
 	} {
 		if errors.Is(err, e) {
 			return true

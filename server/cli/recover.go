@@ -40,13 +40,17 @@ It exits with 1 if there is something to recover.`,
 
 func (s *session) lookAhead(ctx context.Context, store *storage.Store) error {
 	p, err := recovery.LookAhead(ctx, store, time.Now())
-	if err != nil {
+	many := errors.Is(err, storage.ErrManyFindings)
+	if err != nil && !many {
 		return err
 	}
 	if s.format == "json" {
 		err = printJSON(s.out, p)
 	} else {
 		err = s.printPreview(p)
+	}
+	if many {
+		s.note("the look ended after so many findings")
 	}
 	if err == nil && !p.Clean() {
 		err = &exit{code: Found}
@@ -94,7 +98,11 @@ func (s *session) printFindings(seen recovery.Scrubbed) error {
 		if f.Repaired {
 			problem += ", repaired"
 		}
-		rows = append(rows, []string{shownID(f.ID), f.Promise, problem})
+		where := "-"
+		if f.ID != (storage.ID{}) {
+			where = shownID(f.ID)
+		}
+		rows = append(rows, []string{where, f.Promise, problem})
 	}
 	return s.print(nil, []string{"OBJECT", "PROMISE", "PROBLEM"}, rows)
 }

@@ -88,12 +88,25 @@ var poolMutants = []mutant{
 	{
 		Name: "scrub-passes-over-pools", Promise: "R6", File: "recovery/scrub_pool.go",
 		Edits: []edit{{
-			Old: `	if err != nil || !f.pool.decode(raw) {
+			Old: `	if !f.pool.decode(raw) {
 `,
-			New: `	if err != nil || mutant("scrub-passes-over-pools") || !f.pool.decode(raw) {
+			New: `	if mutant("scrub-passes-over-pools") {
+		return nil
+	}
+	if !f.pool.decode(raw) {
 `,
 		}},
 		Package: "jobs/workerpool", Test: "TestScrubArmsAPartition",
+	},
+	{
+		Name: "scrub-passes-over-damaged-counters", Promise: "W1", File: "recovery/scrub_pool.go",
+		Edits: []edit{{
+			Old: `	case err != nil || !is:
+`,
+			New: `	case err != nil || !is || mutant("scrub-passes-over-damaged-counters"):
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestScrubFindsDamagedCounters",
 	},
 	{
 		Name: "lost-executions-not-counted", Promise: "R6", File: "recovery/scrub_pool.go",

@@ -160,12 +160,36 @@ var branchMutants = []mutant{
 	{
 		Name: "new-begins-beside-a-repeat", Promise: "F3", File: "jobs/workflow/repeat.go",
 		Edits: []edit{{
-			Old: `	waits := s.unread > 0
+			Old: `	waits := s.unread > 0 || s.passing
 `,
-			New: `	waits := s.unread > 0 && !mutant("new-begins-beside-a-repeat")
+			New: `	waits := (s.unread > 0 || s.passing) && !mutant("new-begins-beside-a-repeat")
 `,
 		}},
 		Package: "jobs/workflow", Test: "TestChangedCodeBesideARepeat",
+	},
+	{
+		Name: "last-to-repeat-goes-first", Promise: "F3", File: "jobs/workflow/repeat.go",
+		Edits: []edit{{
+			Old: `	s.pass()
+`,
+			New: `	if !mutant("last-to-repeat-goes-first") {
+		s.pass()
+	}
+`,
+		}, {
+			Old: `	s.unread = 0
+`,
+			New: `	s.unread = 0
+	if mutant("last-to-repeat-goes-first") {
+		for i := len(s.waiters) - 1; i >= 0; i-- {
+			if s.waiters[i].repeats != nil {
+				s.wake(s.waiters[i])
+			}
+		}
+	}
+`,
+		}},
+		Package: "jobs/workflow", Test: "TestOrderOfARepeat",
 	},
 	{
 		Name: "new-waits-for-a-branch-behind-it", Promise: "F3", File: "jobs/workflow/stretch.go",

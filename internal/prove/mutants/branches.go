@@ -136,6 +136,14 @@ var branchMutants = []mutant{
 		Package: "jobs/workflow", Test: "TestCrashRestart/map",
 	},
 	{
+		Name: "restart-keeps-the-output", Promise: "F12", File: "jobs/workflow/restart.go",
+		Edits: []edit{{
+			Old: `in.st.Storage().Remove(ctx, outputKey)`,
+			New: `in.st.Storage().Remove(ctx, map[bool]string{false: outputKey, true: "no output"}[mutant("restart-keeps-the-output")])`,
+		}},
+		Package: "jobs/workflow", Test: "TestCrashRestart/map",
+	},
+	{
 		Name: "restart-keeps-the-letter", Promise: "F19", File: "jobs/workflow/restart.go",
 		Edits: []edit{{
 			Old: `		if letter == 0 {

@@ -54,7 +54,7 @@ func Run[In, Out any](t testing.TB, w *workflow.Workflow[In, Out], in In, opts .
 		case got.started: // else it is another life of the id: its random numbers and keys are others
 			got.compare(s, around, first)
 		}
-	}, harness.Budget(budget), harness.Shards(1), harness.NoStuck, harness.HostOptions(around.host))
+	}, harness.Budget(budget), harness.Shards(1), harness.NoStuck, harness.OneEnd, harness.HostOptions(around.host))
 	if err != nil {
 		t.Fatalf("workflowtest: %s: %s", w.Name(), around.text(err))
 	}

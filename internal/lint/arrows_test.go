@@ -36,7 +36,7 @@ var (
 	onObject    = []string{"seam", "internal/row", "storage", "alarm", "object"}
 	onJobs      = []string{"seam", "internal/row", "storage", "alarm", "object", "jobs"}
 	onRecovery  = []string{"seam", "internal/row", "storage", "alarm", "object", "jobs", "recovery"}
-	onJobEngine = []string{"seam", "internal/row", "storage", "alarm", "object", "jobs", "recovery", "jobs/engine"}
+	onJobEngine = []string{"seam", "internal/row", "storage", "alarm", "object", "jobs", "recovery", "jobs/engine", "jobs/verbs"}
 	everything  = []string{"*"}
 
 	jobTypes = []string{"jobs/continuous", "jobs/debounce", "jobs/workerpool", "jobs/workflow"}
@@ -60,6 +60,7 @@ var arrows = map[string]arrow{
 	"object/timers":       {ours: onJobs}, // above jobs, because their schedules are those of jobs
 	"recovery":            {ours: onJobs},
 	"jobs/engine":         {ours: onRecovery},
+	"jobs/verbs":          {ours: onJobs},
 	"jobs/continuous":     {ours: onJobEngine},
 	"jobs/debounce":       {ours: onJobEngine},
 	"jobs/workerpool":     {ours: onJobEngine},

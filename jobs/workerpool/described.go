@@ -23,6 +23,7 @@ func (p *Pool[In, Out]) Verbs() *verbs.Table {
 		verbs.New("replayAll", verbs.Operator, "replay all dead tasks", verbs.Ask(ofPool(p.ReplayAll))).OfWhole(),
 	}, []verbs.Verb{
 		verbs.New("stats", verbs.Viewer, "count the tasks of the pool and of each partition", verbs.Ask(ofPool(p.Stats))).OfWhole(),
+		verbs.New("tasks", verbs.Reader, "list pending, running and dead tasks, page by page", p.tasksDescribed).OfWhole().Optional(),
 		verbs.New("status", verbs.Reader, "show the state of a task, its failures and its result", ofTask(p.Status)),
 		verbs.New("phases", verbs.Reader, "show the stored results of the phases of a task", ofTask(p.PhaseResults)),
 		verbs.New("wait", verbs.Reader, "wait until a task has ended and show its result", ofTask(p.Wait)),

@@ -71,6 +71,9 @@ var arrows = map[string]arrow{
 	// Unit tests of workflows in one call: test code of users, over the simulation.
 	"jobs/workflow/workflowtest": {ours: append(slices.Clone(onJobEngine), "jobs/workflow", "jobs/internal/*", "harness")},
 
+	// Lists and verbs for operators, over all job types.
+	"admin": {ours: append(slices.Clone(onJobEngine), "jobs/workerpool", "jobs/workflow/workflowrow")},
+
 	// Stored rows of a workflow in words, for package harness and tools.
 	"jobs/workflow/workflowrow": {ours: []string{"jobs/internal/history"}},
 

@@ -27,6 +27,7 @@ var (
 type rows interface {
 	workerpool.Rows
 	StoredClasses(ctx context.Context) ([]string, error)
+	DeadLetters(ctx context.Context, o object.DeadLettersOptions) (object.DeadLetterPage, error)
 }
 
 // Admin operates the jobs of a host, or looks at those of a directory. Its methods may be called
@@ -35,6 +36,7 @@ type Admin struct {
 	rows   rows
 	host   *object.Host // nil: of a directory
 	tables map[string]*verbs.Table
+	tokens tokens
 }
 
 // Live returns an Admin of a host with the job types among its definitions. Others of the

@@ -29,12 +29,13 @@ type Described interface {
 type Table struct {
 	class, kind  string
 	verbs, views []Verb
+	dead         *Dead // nil: the type has no dead letters
 }
 
 // NewTable makes a table. class is the name of the definition, and kind that of its job type, for
 // example continuous. No two verbs have one name, and no two views.
 func NewTable(class, kind string, verbs, views []Verb) *Table {
-	return &Table{class, kind, verbs, views}
+	return &Table{class: class, kind: kind, verbs: verbs, views: views}
 }
 
 // Class returns the name of the definition.

@@ -2,6 +2,8 @@ package workerpool
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
@@ -27,7 +29,16 @@ func (p *Pool[In, Out]) Verbs() *verbs.Table {
 		verbs.New("status", verbs.Reader, "show the state of a task, its failures and its result", ofTask(p.Status)),
 		verbs.New("phases", verbs.Reader, "show the stored results of the phases of a task", ofTask(p.PhaseResults)),
 		verbs.New("wait", verbs.Reader, "wait until a task has ended and show its result", ofTask(p.Wait)),
-	})
+	}).WithDead(verbs.Dead{Kind: DeadTask, ID: deadID, Replay: "replay", Discard: "discardDead"})
+}
+
+// deadID is the id of the task that a dead letter is of.
+func deadID(d object.DeadLetter) (string, error) {
+	var data letterData
+	if err := json.Unmarshal(d.Data, &data); err != nil {
+		return "", fmt.Errorf("dead letter %d of %s: %w", d.Seq, d.ID, err)
+	}
+	return data.Task.String(), nil
 }
 
 // described is the argument of the verb enqueue: the input and the options of Enqueue.

@@ -32,6 +32,9 @@ func (w *Workflow[In, Out]) Verbs() *verbs.Table {
 		verbs.New("history", verbs.Reader, "show a page of the recorded entries, of the present generation or another", w.page).Optional(),
 		verbs.New("vars", verbs.Reader, "show the variables that the run has set", verbs.Ask(w.allVariables)),
 		verbs.New("wait", verbs.Reader, "wait for the end of the run and show its output", verbs.Ask(w.Wait)),
+	}).WithDead(verbs.Dead{
+		Kind: DeadRun, Replay: "retry", Discard: "terminate",
+		ID: func(d object.DeadLetter) (string, error) { return d.ID.Name, nil },
 	})
 }
 

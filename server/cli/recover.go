@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -108,29 +107,16 @@ func (s *session) printFindings(seen recovery.Scrubbed) error {
 }
 
 // repair opens the store with the classes of the program.
-func (s *session) repair(ctx context.Context) (err error) {
-	if len(s.program.Definitions) == 0 {
-		return &exit{Refused, fmt.Errorf("%s knows no classes, so it cannot run their code: use the recover --repair of the program that defines them", s.program.Name)}
-	}
-	if s.dir == "" {
-		return usage("--dir is missing: name the directory of the store")
-	}
-	if err := exists(s.dir); err != nil {
+func (s *session) repair(ctx context.Context) error {
+	var seen recovery.Scrubbed
+	var report recovery.Report
+	err := s.open(ctx, "recover --repair", func(host *object.Host) (err error) {
+		seen, err = recovery.Scrub(ctx, host, recovery.ScrubOptions{Repair: true})
+		return unopened(err)
+	}, func(host *object.Host) { report = recovery.Recovered(host) })
+	if err != nil {
 		return err
 	}
-	o := s.program.Options
-	o.Dir = s.dir
-	host, err := object.Open(o, s.program.Definitions...)
-	if err != nil {
-		return unopened(err)
-	}
-	seen, err := recovery.Scrub(ctx, host, recovery.ScrubOptions{Repair: true})
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-	if err := errors.Join(err, host.Shutdown(stop)); err != nil {
-		return unopened(err)
-	}
-	report := recovery.Recovered(host)
 	if s.format == "json" {
 		err = printJSON(s.out, struct {
 			recovery.Report
@@ -143,13 +129,4 @@ func (s *session) repair(ctx context.Context) (err error) {
 		err = &exit{code: Found}
 	}
 	return err
-}
-
-// exists refuses a directory that holds no store, because Open would make one in it.
-func exists(dir string) error {
-	store, err := storage.OpenReadOnly(storage.Options{Dir: dir})
-	if err != nil {
-		return unopened(err)
-	}
-	return unopened(store.Close())
 }

@@ -364,10 +364,12 @@ func (x *mail) set(m *message, due int64, at storage.Ticket) {
 	x.later.Set(m.entry(due))
 }
 
-// clear tells the scheduler that the commit at has removed a message of the index by time.
+// clear tells the scheduler that the commit at has removed a message of the index by time. The
+// message gives its place back, because it may have one and not be fired any more.
 func (x *mail) clear(id storage.MessageID, at storage.Ticket) {
 	x.timed.Add(id.To, -1, at)
 	x.later.Clear(id.Shard, id.Seq)
+	x.leave(inbox.Receiver{ID: id.To, Shard: id.Shard}, id.Seq)
 }
 
 // laterIndex is the store's index of messages by time as the scheduler reads it.
@@ -409,7 +411,7 @@ func (x *mail) fire(due []alarm.Entry) {
 			x.later.Done(e) // it stays stored, and is due again at the next Open
 			continue
 		}
-		if !x.share.Enter(storage.ID{Class: e.Class, Name: e.Name}, inbox.Moment{Due: alarm.Nanos(e.Due), Seq: e.Object}) {
+		if !x.share.Enter(receiverOf(e).ID, inbox.Moment{Due: alarm.Nanos(e.Due), Seq: e.Object}) {
 			x.later.Done(e)
 			continue
 		}
@@ -436,7 +438,7 @@ func (x *mail) resend(due ...alarm.Entry) {
 	for _, e := range due {
 		m, err := x.laterMessage(e)
 		if err != nil {
-			_ = h.storageError(storage.ID{Class: e.Class, Name: e.Name}, err) // it ends the host
+			_ = h.storageError(receiverOf(e).ID, err) // it ends the host
 		}
 		switch {
 		case m == nil:
@@ -466,7 +468,7 @@ func (x *mail) rests(m *message) bool {
 // laterMessage reads a message of the index by time; nil if it is gone.
 func (x *mail) laterMessage(e alarm.Entry) (*message, error) {
 	h := x.host
-	id := storage.MessageID{To: storage.ID{Class: e.Class, Name: e.Name}, Shard: e.Shard, Queue: byte(e.Gen), Seq: e.Object}
+	id := storage.MessageID{To: receiverOf(e).ID, Shard: e.Shard, Queue: byte(e.Gen), Seq: e.Object}
 	s, ok, err := h.store.Message(id)
 	applied := h.store.Applied()
 	if err != nil || !ok || s.Due == 0 {

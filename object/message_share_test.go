@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage/engine"
 )
 
@@ -69,8 +70,8 @@ func TestSlowReceiversLeavePlaces(t *testing.T) {
 	}
 }
 
-// Proves M7: messages that have no place come also if all before them were deleted, and if the clock is
-// put back meanwhile, and a Delete with messages removes them too.
+// Proves M7: messages that have no place are removed by a Delete with messages too. Those that are sent
+// after that come in their time.
 func TestMessagesWithoutAPlace(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newMail(t)
@@ -100,6 +101,82 @@ func TestMessagesWithoutAPlace(t *testing.T) {
 		m.must("a", m.delays(time.Second, "b", "1", "2"))
 		pass(3 * time.Second)
 		m.came("b:1", "b:2")
+		m.left(0)
+	})
+}
+
+// Proves M7: a message that has got a place and is deleted before it is under way gives the place back, so
+// later messages of its receiver come in their time. Here it waits behind those of many others.
+func TestDeletedMessageGivesItsPlaceBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newMail(t)
+		m.open()
+		defer m.close()
+		m.on(func(_ context.Context, th *thing, text string) error {
+			switch {
+			case text == "last":
+			case th.st.Name() == "b":
+				time.Sleep(time.Second)
+			default:
+				time.Sleep(time.Minute)
+			}
+			return nil
+		})
+		texts, _ := numberedTexts("b", 1, 60)
+		m.must("a", m.delays(time.Hour, "b", texts...))
+		m.must("a", func(th *thing, ctx context.Context) (any, error) {
+			var err error
+			for i := range 2 * 256 {
+				err = errors.Join(err, m.mail.Send(ctx, th.st, fmt.Sprint("c", i), "1", object.After(time.Hour+time.Millisecond)))
+			}
+			return nil, err
+		})
+		pass(time.Hour + 28*time.Second + time.Millisecond) // those of b that had a place have come
+		if n := strings.Count(m.got(), "b:"); n != 28 {
+			t.Fatalf("%d messages of b have come", n)
+		}
+		if err := m.host.Delete(context.Background(), m.id("b"), object.WithMessages()); err != nil {
+			t.Fatal(err)
+		}
+		pass(10 * time.Minute)
+		m.got()
+		m.must("a", m.delays(time.Minute, "b", "last"))
+		pass(time.Minute)
+		m.came("b:last")
+		m.left(0)
+	})
+}
+
+// Proves M4: messages that have no place, and are not due any more because the clock was put back, come
+// at their time. Those that are due before them come before, although they are many.
+func TestMessagesWithoutAPlaceWithTheClockPutBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newMail(t)
+		clock := &shifted{Clock: seam.Seams{}.WithDefaults().Clock}
+		m.options.Seams.Clock = clock
+		m.open()
+		defer m.close()
+		gate := make(chan struct{})
+		m.on(func(_ context.Context, _ *thing, text string) error {
+			if text == "1" {
+				<-gate
+			}
+			return nil
+		})
+		texts, all := numberedTexts("b", 1, 60) // more than a receiver has places
+		m.must("a", m.delays(time.Hour, "b", texts...))
+		pass(time.Hour)
+		m.came("b:1")
+		clock.by.Store(-int64(time.Hour))
+		close(gate)
+		pass(2 * time.Second)
+		m.must("a", m.delays(time.Minute, "b", "before"))
+		pass(time.Minute)
+		m.came("b:before")
+		pass(time.Hour - time.Minute - 3*time.Second)
+		m.came()
+		pass(time.Second)
+		m.came(all[1:]...)
 		m.left(0)
 	})
 }

@@ -429,26 +429,28 @@ func (x *mail) fire(due []alarm.Entry) {
 }
 
 // resend hands messages over for another attempt, in their order, but for those that are gone.
-// One that has another time is told to the scheduler with that: the sender's task reports a
-// delayed message after its commit, so that report may come after those of an attempt that
-// has failed since, and the scheduler has the older time then.
+//
+// The scheduler may find a delayed message on disk before its sender's task has handed it over. Such
+// a message comes again a little later: the sender's commit may have no ticket yet, so its receiver
+// could not depend on it (O7), and the report of the sender's task must not follow that of an attempt.
 func (x *mail) resend(due ...alarm.Entry) {
 	h := x.host
+	below := h.store.MessagesBelow()
 	var portion []*message
 	for _, e := range due {
+		if e.Object >= below {
+			x.again(e, readWait)
+			continue
+		}
 		m, err := x.laterMessage(e)
 		if err != nil {
 			_ = h.storageError(receiverOf(e).ID, err) // it ends the host
 		}
-		switch {
-		case m == nil:
-		case m.due != alarm.Nanos(e.Due):
-			x.later.Set(m.entry(m.due))
-		case !x.rests(m):
-			portion = append(portion, m)
+		if m == nil || x.rests(m) {
+			x.done(e)
 			continue
 		}
-		x.done(e)
+		portion = append(portion, m)
 	}
 	x.announced(portion)
 }
@@ -465,13 +467,14 @@ func (x *mail) rests(m *message) bool {
 	return true
 }
 
-// laterMessage reads a message of the index by time; nil if it is gone.
+// laterMessage reads a message of the index by time that was handed over; nil if it is gone or has
+// another time, of which the scheduler was told.
 func (x *mail) laterMessage(e alarm.Entry) (*message, error) {
 	h := x.host
 	id := storage.MessageID{To: receiverOf(e).ID, Shard: e.Shard, Queue: byte(e.Gen), Seq: e.Object}
 	s, ok, err := h.store.Message(id)
 	applied := h.store.Applied()
-	if err != nil || !ok || s.Due == 0 {
+	if err != nil || !ok || s.Due != alarm.Nanos(e.Due) {
 		return nil, err
 	}
 	m, err := h.messageOf(s)

@@ -368,7 +368,7 @@ func (x *mail) back(m *message) {
 	case (x.later.Stats().Queued > 0 || x.share.Behind(m.To)) && !x.host.lifecycle.closing.Load() && !x.host.early(m.due):
 		x.postpone(m, e)
 	default:
-		x.again(e)
+		x.again(e, retryWait)
 	}
 }
 
@@ -378,9 +378,9 @@ func (x *mail) done(e alarm.Entry) {
 	x.leave(receiverOf(e), e.Object)
 }
 
-// again gives back the place of a message after retryWait, and has it fired again.
-func (x *mail) again(e alarm.Entry) {
-	x.host.seams.Clock.AfterFunc(retryWait, func() {
+// again gives back the place of a message after a while, and has it fired again.
+func (x *mail) again(e alarm.Entry, wait time.Duration) {
+	x.host.seams.Clock.AfterFunc(wait, func() {
 		x.leave(receiverOf(e), e.Object)
 		x.later.Return(e)
 	})
@@ -470,7 +470,7 @@ func (x *mail) postpone(m *message, e alarm.Entry) {
 			x.done(e)
 			return
 		}
-		x.again(e)
+		x.again(e, retryWait)
 	}))
 }
 

@@ -128,16 +128,12 @@ var delayMutants = []mutant{
 		Package: "object", Test: "TestDelayedMessagesThatCannotBeHandled",
 	},
 	{
-		Name: "late-report-of-a-message-loses-its-retry", Promise: "M3", File: "object/message_mail.go",
+		Name: "message-is-handled-before-its-hand-over", Promise: "M3", File: "object/message_mail.go",
 		Edits: []edit{{
-			Old: `			x.later.Set(m.entry(m.due))
-		case`,
-			New: `			if !mutant("late-report-of-a-message-loses-its-retry") {
-				x.later.Set(m.entry(m.due))
-			}
-		case`,
+			Old: `		if e.Object >= below {`,
+			New: `		if e.Object >= below && !mutant("message-is-handled-before-its-hand-over") {`,
 		}},
-		Package: "object", Test: "TestReportOfADelayedMessageAfterItsAttempt",
+		Package: "object", Test: "TestDelayedMessageBeforeItsReport",
 	},
 	{
 		Name: "slow-receiver-takes-all-places", Promise: "M7", File: "object/internal/inbox/share.go",

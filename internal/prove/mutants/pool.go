@@ -287,6 +287,14 @@ var poolMutants = []mutant{
 		Package: "jobs/workerpool", Test: "TestMoreBeginsThanABatchHolds",
 	},
 	{
+		Name: "call-of-an-earlier-death-replaces-a-newer-one", Promise: "W6", File: "jobs/workerpool/hook.go",
+		Edits: []edit{{
+			Old: `	if asked && scheduledOf`,
+			New: `	if asked && !mutant("call-of-an-earlier-death-replaces-a-newer-one") && scheduledOf`,
+		}},
+		Package: "jobs/workerpool", Test: "TestCallOfOnDeadForAnEarlierDeath",
+	},
+	{
 		Name: "calls-of-ondead-do-not-wait", Promise: "W6", File: "jobs/workerpool/hook.go",
 		Edits: []edit{{
 			Old: `	if run.RetryAt.IsZero() {`,

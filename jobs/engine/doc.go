@@ -60,7 +60,8 @@
 //	}
 //
 // The class is defined with [ClassOptions]. A handler that changes something runs in
-// [Engine.Turn]. examples/crashtest has a whole type like this one, and its crash test.
+// [Engine.Turn]. examples/crashtest has a whole type like this one, and its crash test. A type
+// that describes its methods by package jobs/verbs can be used by tools that have no Go types.
 //
 // # Jobs that complete
 //

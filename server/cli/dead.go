@@ -31,54 +31,80 @@ type letters struct {
 func (s *session) dead() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dead",
-		Short: "List or show the work that is not tried any more",
+		Short: "List, show, replay or discard the work that is not tried any more",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(s.deadList(), s.deadShow())
+	c.AddCommand(s.deadList(), s.deadShow(),
+		s.deadTake("replay", "Make dead work due again, with all its attempts", true),
+		s.deadTake("discard", "Give dead work up for good; the runs of workflows are terminated", false))
 	return c
 }
 
+// deadFilter is the flags that choose dead letters.
+type deadFilter struct {
+	o             object.DeadLettersOptions
+	since, before string
+}
+
+// add adds the flags to a verb.
+func (d *deadFilter) add(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&d.o.Class, "class", "", "only of objects of this class")
+	f.StringVar(&d.o.Name, "name", "", "only of the object with this name in --class")
+	f.StringVar(&d.o.Kind, "kind", "", "only of this kind: alarm, message, task, timer or workflow")
+	f.StringVar(&d.o.Reason, "reason", "", "only those with a reason that begins with this")
+	f.StringVar(&d.o.Error, "error", "", "only those with a last error that begins with this")
+	f.StringVar(&d.since, "since", "", "only those that died at that time or later, or so long ago, such as 24h")
+	f.StringVar(&d.before, "before", "", "only those that died before that time, or longer ago")
+}
+
+// options are the options that the flags give, or the first mistake in them.
+func (d *deadFilter) options() (o object.DeadLettersOptions, err error) {
+	o = d.o
+	if o.DiedSince, err = timeOf("--since", d.since); err != nil {
+		return o, err
+	}
+	if o.DiedBefore, err = timeOf("--before", d.before); err != nil {
+		return o, err
+	}
+	if o.Name != "" && o.Class == "" {
+		return o, usage("--name is %q without --class: name the class of the object too", o.Name)
+	}
+	if !o.DiedBefore.IsZero() && !o.DiedSince.Before(o.DiedBefore) {
+		return o, usage("--since must be an earlier time than --before")
+	}
+	return o, nil
+}
+
 func (s *session) deadList() *cobra.Command {
-	var o object.DeadLettersOptions
-	var after, since, before string
+	var filter deadFilter
+	var after string
+	var limit int
 	c := &cobra.Command{
 		Use:     "ls",
 		Short:   "List dead letters",
 		Example: "  dead ls\n  dead ls --kind task --error \"connection refused\" --since 24h",
 		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) (err error) {
-			if o.After, err = hex.DecodeString(after); err != nil {
+		RunE: func(c *cobra.Command, _ []string) error {
+			cursor, err := hex.DecodeString(after)
+			if err != nil {
 				return usage("--after is %q: write what the page before has printed", after)
 			}
-			if o.DiedSince, err = timeOf("--since", since); err != nil {
+			o, err := filter.options()
+			if err != nil {
 				return err
 			}
-			if o.DiedBefore, err = timeOf("--before", before); err != nil {
+			if err := page(limit); err != nil {
 				return err
 			}
-			if err := page(o.Limit); err != nil {
-				return err
-			}
-			if o.Name != "" && o.Class == "" {
-				return usage("--name is %q without --class: name the class of the object too", o.Name)
-			}
-			if !o.DiedBefore.IsZero() && !o.DiedSince.Before(o.DiedBefore) {
-				return usage("--since must be an earlier time than --before")
-			}
+			o.After, o.Limit = cursor, limit
 			return s.read(func(_ *storage.Store, r object.Reader) error { return s.listDead(c.Context(), r, o) })
 		},
 	}
-	f := c.Flags()
-	f.StringVar(&o.Class, "class", "", "only of objects of this class")
-	f.StringVar(&o.Name, "name", "", "only of the object with this name in --class")
-	f.StringVar(&o.Kind, "kind", "", "only of this kind: alarm, message, task, timer or workflow")
-	f.StringVar(&o.Reason, "reason", "", "only those with a reason that begins with this")
-	f.StringVar(&o.Error, "error", "", "only those with a last error that begins with this")
-	f.StringVar(&since, "since", "", "only those that died at that time or later, or so long ago, such as 24h")
-	f.StringVar(&before, "before", "", "only those that died before that time, or longer ago")
-	f.StringVar(&after, "after", "", "go on behind the page that printed this")
-	f.IntVar(&o.Limit, "limit", object.DefaultPage, fmt.Sprintf("at most so many, up to %d", object.MaxPage))
+	filter.add(c)
+	c.Flags().StringVar(&after, "after", "", "go on behind the page that printed this")
+	c.Flags().IntVar(&limit, "limit", object.DefaultPage, fmt.Sprintf("at most so many, up to %d", object.MaxPage))
 	return c
 }
 

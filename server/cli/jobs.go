@@ -33,7 +33,7 @@ func (s *session) jobs() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(s.jobsList(), s.jobsView(), s.jobsDo(), s.jobsVerbs())
+	c.AddCommand(s.jobsList(), s.jobsView(), s.jobsDo(), s.jobsAll(), s.jobsVerbs())
 	return c
 }
 

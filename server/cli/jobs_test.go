@@ -167,3 +167,44 @@ func TestVerbsOfAProgram(t *testing.T) {
 	run(t, p, "--dir", dir, "recover").must(t, Fine, "ended in order")
 	run(t, p, "--dir", filepath.Join(dir, "none"), "jobs", "do", "pause", "thumbs", "--open").must(t, Unopened, "no such directory")
 }
+
+// Proves G3: verbs over many count and change nothing without --open and --yes, and act on all that
+// they have counted with both.
+func TestVerbsOverMany(t *testing.T) {
+	dir := jobsIn(t)
+	before := sum(t, dir)
+	p, _, _ := shop(true)
+	on := func(args string) outcome {
+		return run(t, p, append([]string{"--dir", dir}, strings.Fields(args)...)...)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		text string
+	}{
+		{"dead replay", Refused, "act on 1 dead letter"},
+		{"dead replay --open", Refused, "act on 1 dead letter"},
+		{"dead discard --yes --kind task", Refused, "act on 1 dead letter"},
+		{"dead discard --kind alarm", Refused, "act on 0 dead letters"},
+		{"dead replay --before 1h", Refused, "act on 0 dead letters"},
+		{"dead replay --name x", Usage, "--class"},
+		{"dead replay --since soon", Usage, "24h"},
+		{"jobs all resume report --label failed", Refused, "act on 1 job"},
+		{"jobs all resume report", Usage, "--label LABEL"},
+		{"jobs all resume report/a --label failed", Usage, "write jobs all"},
+		{"jobs all resume report --label torn", Usage, "torn"},
+	} {
+		on(c.args).must(t, c.code, c.text)
+	}
+	if sum(t, dir) != before {
+		t.Error("a count has changed the directory")
+	}
+	run(t, Program{}, "--dir", dir, "dead", "replay", "--open", "--yes").must(t, Refused, "knows no classes")
+	on("dead replay --error torn --open --yes").must(t, Fine, "1 dead letter: 1 done, 0 skipped, 0 refused")
+	on("tasks ls thumbs --state dead").must(t, Fine, "no such tasks") // the pool is paused
+	on("jobs all fly report --label failed --open --yes").must(t, Usage, `no verb "fly"`)
+	on("jobs all stop report {\"why\":1} --label failed --open --yes").must(t, Refused, "0 done, 0 skipped, 1 refused", "the last:")
+	on("-o json jobs all resume report --label failed --open --yes").must(t, Fine, `"matches": 1`, `"done": 1`)
+	on("jobs ls --label failed").must(t, Fine, "no such jobs")
+	on("dead discard --open --yes").must(t, Fine, "0 dead letters: 0 done")
+}

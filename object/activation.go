@@ -31,6 +31,7 @@ type activation struct {
 	running bool // a goroutine owns the turn
 	gone    bool // evicted, deleted or stuck: no turn begins any more
 	writing bool // the store is applying a commit of the turn
+	begun   bool // a turn has begun and not ended; only running is set before the owner begins one
 
 	located  bool   // owned: object has been read
 	rowKnown bool   // owned: row has been read
@@ -146,6 +147,7 @@ var errGone = fmt.Errorf("%w", ErrReset)
 func (a *activation) yield() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.begun = false
 	switch {
 	case a.gone: // no turn begins any more, and end has emptied the queue
 	case a.head == nil:
@@ -159,7 +161,7 @@ func (a *activation) yield() {
 // begin notes that a turn gets the object. It also wakes the watch over turns that hold
 // their object too long. The caller holds mu.
 func (a *activation) begin(what *string) {
-	a.running, a.what = true, what
+	a.running, a.begun, a.what = true, true, what
 	a.turns++
 	if w := &a.host.held; !w.awake.Load() {
 		w.wake(a)
@@ -354,6 +356,7 @@ func (a *activation) Run() {
 func (a *activation) take() *Request {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.begun = false
 	if a.gone {
 		return nil
 	}

@@ -260,17 +260,22 @@ const (
 // check returns ErrConstructor with the last cause while the wait of the object lasts,
 // and nil otherwise.
 func (f *failing) check(c *hosted, name string) error {
+	was, ok := f.of(name)
+	if !ok || !c.host.seams.Clock.Now().Before(was.until) {
+		return nil
+	}
+	return because(c.id(name), ErrConstructor, was.cause)
+}
+
+// of returns the last failure of an object's constructor; ok is false if it has none.
+func (f *failing) of(name string) (last failure, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	e := f.m[name]
 	if e == nil {
-		return nil
+		return failure{}, false
 	}
-	was := e.Value.(failure)
-	if !c.host.seams.Clock.Now().Before(was.until) {
-		return nil
-	}
-	return because(c.id(name), ErrConstructor, was.cause)
+	return e.Value.(failure), true
 }
 
 // note remembers that the constructor of an object failed, and doubles its wait.

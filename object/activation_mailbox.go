@@ -12,19 +12,35 @@ func (a *activation) admit(r *Request) error {
 	if r.exempt {
 		return nil
 	}
-	o := &a.hosted.options
 	r.queuedAt = a.host.seams.Steady()
-	a.sift(o.MailboxLimit)
-	if int(a.queued) >= o.MailboxLimit {
+	full, age := a.overload(r.queuedAt)
+	switch {
+	case full:
 		a.hosted.counts.overloaded.Add(1)
 		return fmt.Errorf("%s: %w: %d calls wait %s", a.object.ID, ErrOverloaded, a.queued, a.holder())
-	}
-	if a.head != nil && !a.head.queuedAt.IsZero() && r.queuedAt.Sub(a.head.queuedAt) > o.MailboxAge {
+	case age > 0:
 		a.hosted.counts.overloaded.Add(1)
-		age := r.queuedAt.Sub(a.head.queuedAt).Round(time.Millisecond)
-		return fmt.Errorf("%s: %w: a call has waited for %v %s", a.object.ID, ErrOverloaded, age, a.holder())
+		return fmt.Errorf("%s: %w: a call has waited for %v %s", a.object.ID, ErrOverloaded, age.Round(time.Millisecond), a.holder())
 	}
 	return nil
+}
+
+// overload reports whether the mailbox is full, and otherwise how long the first call has
+// waited at a time, if that is longer than MailboxAge. A call is refused in both cases. The
+// caller holds mu.
+func (a *activation) overload(now time.Time) (full bool, age time.Duration) {
+	o := &a.hosted.options
+	a.sift(o.MailboxLimit)
+	if int(a.queued) >= o.MailboxLimit {
+		return true, 0
+	}
+	if a.head == nil || a.head.queuedAt.IsZero() {
+		return false, 0
+	}
+	if age = now.Sub(a.head.queuedAt); age <= o.MailboxAge {
+		return false, 0
+	}
+	return false, age
 }
 
 // sift removes abandoned requests from the queue, if the queue is full or begins with

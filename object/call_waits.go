@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -30,7 +31,19 @@ type waits struct {
 	callers map[*turn]*caller
 	holders map[storage.ID]*caller // those that held their object when they began to wait
 	spare   []*caller              // empty, for use again
+	refused []refusedCall          // the newest maxRefused, as a ring that begins at next
+	next    int                    // where the next one goes in a full ring
 }
+
+// refusedCall is a wait that begin has refused, of a turn of from for a turn of to.
+type refusedCall struct {
+	from, to storage.ID
+	at       time.Time // by the wall clock
+	text     string
+}
+
+// maxRefused bounds the refused calls that are kept.
+const maxRefused = 1000
 
 // caller is a turn that waits for other turns: a node of the graph.
 type caller struct {
@@ -60,9 +73,34 @@ func (w *waits) begin(t *turn, a *activation, on awaited) error {
 	circle := search{waits: w, goal: t}
 	if circle.visit(on) {
 		w.release(c)
-		return fmt.Errorf("%s: %w: %s", a.object.ID, ErrDeadlock, circle.text(on, a.object.ID))
+		err := fmt.Errorf("%s: %w: %s", a.object.ID, ErrDeadlock, circle.text(on, a.object.ID))
+		w.refuse(refusedCall{a.object.ID, on.id, a.host.seams.Clock.Now(), err.Error()})
+		return err
 	}
 	c.on = append(c.on, on)
+	return nil
+}
+
+// refuse keeps a refused call, in place of the oldest if there are too many. The caller holds
+// mu.
+func (w *waits) refuse(r refusedCall) {
+	if len(w.refused) < maxRefused {
+		w.refused = append(w.refused, r)
+		return
+	}
+	w.refused[w.next] = r
+	w.next = (w.next + 1) % maxRefused
+}
+
+// newest returns the newest refused call that a turn of an object made, or nil. The caller
+// holds mu.
+func (w *waits) newest(from storage.ID) *refusedCall {
+	for i := range w.refused {
+		r := &w.refused[(w.next+len(w.refused)-1-i)%len(w.refused)]
+		if r.from == from {
+			return r
+		}
+	}
 	return nil
 }
 

@@ -126,6 +126,7 @@ type Host struct {
 	flightLog flightLog
 	waits     waits  // which turn waits for which, to find deadlocks
 	awaits    awaits // calls of State.Await, which Shutdown ends
+	lent      lent   // the turns that Release has lent out
 	lru       lru    // the objects in memory, for eviction
 	// batches holds empty *storage.Batch values, and doneChans the channels of requests
 	// that were answered, so that a turn need not allocate its own.

@@ -174,16 +174,23 @@ func (w *holdWatch) tell(stuck []*activation, seen map[*activation]heldTurn, now
 // holder describes the turn behind which the calls of a wait, for the text of
 // ErrOverloaded: its method, and its age if a look has seen it. The caller holds a.mu.
 func (a *activation) holder() string {
-	w := &a.host.held
-	w.mu.Lock()
-	held, ok := w.seen[a]
-	w.mu.Unlock()
 	text := fmt.Sprintf("behind a turn of %s.%s", a.object.ID.Class, a.method())
-	if !ok || held.turn != a.turns || !a.running {
+	since, seen := a.heldSince()
+	if !seen {
 		return text
 	}
-	age := w.host.seams.Steady().Sub(held.since)
+	age := a.host.seams.Steady().Sub(since)
 	return fmt.Sprintf("%s that has held the object for %v", text, age.Round(time.Second))
+}
+
+// heldSince returns the steady time of the first look that has seen the turn under way; false
+// if none has. The caller holds a.mu.
+func (a *activation) heldSince() (since time.Time, seen bool) {
+	w := &a.host.held
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	held, ok := w.seen[a]
+	return held.since, ok && held.turn == a.turns && a.running
 }
 
 // The names of turns that run no method, for the log and for holder.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -43,6 +45,8 @@ func (s *State) Release(ctx context.Context, fn func(context.Context) error) err
 	what := a.what
 	a.holds.Add(1) // so that an object with a lent turn is not evicted
 	defer a.holds.Add(-1)
+	a.host.lent.add(a, &lentTurn{turn: t, method: a.method(), since: a.host.seams.Steady()})
+	defer a.host.lent.remove(a, t)
 	t.phase.Store(phaseLent)
 	if m := t.message; m != nil && m.Alone && a.host.mail.boxes.Lend(&m.Message) {
 		a.host.mail.read(m.Receiver())
@@ -65,6 +69,48 @@ func (s *State) Release(ctx context.Context, fn func(context.Context) error) err
 		return named(a.object.ID, ErrReset)
 	}
 	return err
+}
+
+// lent holds the turns of a host that are lent out, for Host.Explain.
+type lent struct {
+	mu    sync.Mutex // guards the map; activation.mu is not locked under it
+	turns map[*activation]map[*turn]*lentTurn
+}
+
+// lentTurn is a turn that Release has lent out. It never changes.
+type lentTurn struct {
+	turn   *turn
+	method string
+	since  time.Time // steady
+}
+
+// add notes that a turn of a is lent out. The caller owns the turn.
+func (l *lent) add(a *activation, t *lentTurn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.turns == nil {
+		l.turns = make(map[*activation]map[*turn]*lentTurn)
+	}
+	if l.turns[a] == nil {
+		l.turns[a] = make(map[*turn]*lentTurn)
+	}
+	l.turns[a][t.turn] = t
+}
+
+// remove notes that a turn is lent out no more.
+func (l *lent) remove(a *activation, t *turn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if delete(l.turns[a], t); len(l.turns[a]) == 0 {
+		delete(l.turns, a)
+	}
+}
+
+// of returns the turns of a that are lent out, in the order of their times.
+func (l *lent) of(a *activation) []*lentTurn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.SortedFunc(maps.Values(l.turns[a]), func(x, y *lentTurn) int { return x.since.Compare(y.since) })
 }
 
 // resumed brings the draft up to date after other turns of the object have run: it points

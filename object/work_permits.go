@@ -358,6 +358,27 @@ func (p *permits) awaited(name string) bool {
 	return refused || p.waiting[name] != nil
 }
 
+// place returns where the alarm of an object stands in line for a permit, 1 for the first,
+// counted up to a bound; 0 if it is not in line.
+func (p *permits) place(name string, most int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.waiting[name]
+	if e == nil {
+		return 0
+	}
+	for i := range min(most, len(p.waiting)) {
+		line, at := p.first, i
+		if i >= len(p.first) {
+			line, at = p.line, i-len(p.first)
+		}
+		if line[at] == e {
+			return i + 1
+		}
+	}
+	return most
+}
+
 // TakePermit takes a permit for a routine, if ClassOptions.WorkLimit lets one more start. The
 // next routine that the turn starts then has the permit, and gives it back when its function
 // has returned. A turn that starts no routine, or fails, gives the permit back at its end. It

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A Ticket is a place in the order of commits of one opening of a store. A later
@@ -52,6 +53,7 @@ type pipeline struct {
 	last     atomic.Uint64 // the newest ticket given out
 	durable  atomic.Uint64 // every ticket up to this one is durable
 	unsynced atomic.Int64  // bytes applied and not yet durable
+	syncing  atomic.Int64  // when the sync under way began, in nanoseconds since 1970; 0: none is
 	spare    sync.Pool     // of *Follower
 
 	mu        sync.Mutex
@@ -188,7 +190,9 @@ func (p *pipeline) lead() error {
 	s := p.store
 	s.seams.At("sync/before", "")
 	upTo, bytes := p.last.Load(), p.unsynced.Load()
+	p.syncing.Store(s.seams.Clock.Now().UnixNano())
 	err := s.syncNow()
+	p.syncing.Store(0)
 	if err == nil {
 		s.seams.At("sync/after", "")
 		p.unsynced.Add(-bytes)
@@ -245,6 +249,15 @@ func (p *pipeline) release() {
 	}
 	clear(p.followers)
 	p.followers = p.followers[:0]
+}
+
+// Syncing returns when the sync that is under way began; zero if none is. A sync that takes
+// long tells of a disk that does not answer. It may be called from any goroutine.
+func (s *Store) Syncing() time.Time {
+	if at := s.pipeline.syncing.Load(); at != 0 {
+		return time.Unix(0, at).UTC()
+	}
+	return time.Time{}
 }
 
 // Pending is how many commits are applied and not yet known to be durable.

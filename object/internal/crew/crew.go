@@ -33,7 +33,19 @@ type Crew struct {
 	alarms queue
 	alarm  bool // the next runner is an alarm, if there is one
 	spare  bool // a member was called and has yet to take its first runner
+
+	members []*member // that have taken a runner, for Running
+	free    []*member // to use again
 }
+
+// member is a goroutine that runs runners. Crew.mu guards its fields.
+type member struct {
+	index int    // in Crew.members
+	now   Runner // the one that it took last
+}
+
+// maxFree bounds Crew.free, so that an unusual burst leaves no more memory behind.
+const maxFree = 256
 
 // queue is a queue of runners: those from head on. The places before head are nil, so
 // that a runner that was taken is not kept in memory.
@@ -80,11 +92,19 @@ func (c *Crew) lacksSpare() bool {
 	return call
 }
 
-// serve is a member: it takes and runs runners until the queues are empty, and ends then.
+// serve is a member: it takes and runs runners until the queues are empty, and ends then. The
+// deferred call serves a runner that ends the goroutine.
 func (c *Crew) serve() {
 	growStack()
-	for r := c.take(true); r != nil; r = c.take(false) {
+	m, r := c.take(nil)
+	defer func() {
+		if r != nil {
+			c.leave(m)
+		}
+	}()
+	for r != nil {
 		r.Run()
+		m, r = c.take(m)
 	}
 }
 
@@ -98,21 +118,70 @@ func growStack() {
 	runtime.KeepAlive(&room)
 }
 
-// take returns the next runner, or nil if a member may end. Its caller is a new member if
-// first, and is the spare no longer. If a runner is left after that, take calls the next
+// take returns the next runner for a member, or nil if the member ends. A caller without a
+// member is the spare, which becomes one. If a runner is left after that, take calls the next
 // spare, because the runner that the member takes now may wait for long.
-func (c *Crew) take(first bool) Runner {
+func (c *Crew) take(m *member) (*member, Runner) {
 	c.mu.Lock()
-	if first {
+	if m == nil {
 		c.spare = false
 	}
 	r := c.next()
+	switch {
+	case r == nil && m != nil:
+		c.remove(m)
+	case r != nil && m == nil:
+		m = c.join()
+	}
+	if r != nil {
+		m.now = r
+	}
 	call := r != nil && c.lacksSpare()
 	c.mu.Unlock()
 	if call {
 		c.executor.Go("crew", c.serve)
 	}
-	return r
+	return m, r
+}
+
+// join adds a member. The caller holds mu.
+func (c *Crew) join() *member {
+	m := new(member)
+	if n := len(c.free); n > 0 {
+		m, c.free = c.free[n-1], c.free[:n-1]
+	}
+	m.index = len(c.members)
+	c.members = append(c.members, m)
+	return m
+}
+
+// remove takes out a member that ends: the last one moves to its place. The caller holds mu.
+func (c *Crew) remove(m *member) {
+	last := len(c.members) - 1
+	c.members[m.index] = c.members[last]
+	c.members[m.index].index = m.index
+	c.members[last], m.now = nil, nil
+	c.members = c.members[:last]
+	if len(c.free) < maxFree {
+		c.free = append(c.free, m)
+	}
+}
+
+// leave takes out a member with a runner that ends its goroutine.
+func (c *Crew) leave(m *member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remove(m)
+}
+
+// Running yields the runners that the members run now. One that has just ended may be among
+// them. It holds the lock of the crew, so f must be quick and take no lock.
+func (c *Crew) Running(f func(Runner)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.members {
+		f(m.now)
+	}
 }
 
 // next takes a runner out of the queues, or returns nil. It takes from both queues in

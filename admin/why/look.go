@@ -67,8 +67,8 @@ func (l *looker) lookTask(ctx context.Context, pool string, id workerpool.TaskID
 }
 
 // steadily reads rows with fn until no turn has changed them meanwhile, so that the facts are of
-// one moment. An object that changes without end is told as it was last. Of a host that has ended
-// no row can be read, and the facts are those of the store alone.
+// one moment. An object that changes without end is told as it was last. No row of a
+// host that has ended can be read, so its facts are those of the store alone.
 func (l *looker) steadily(ctx context.Context, f *facts, fn func(*facts, storage.Object) error) error {
 	before := *f
 	for n := 0; ; n++ {
@@ -197,11 +197,16 @@ func (l *looker) executions(f *facts, o storage.Object) error {
 	})
 }
 
-// hooks reads the open calls of hooks of a partition.
+// hooks reads the open calls of hooks of a partition, and looks for a task that was cut off.
 func (l *looker) hooks(f *facts, o storage.Object) error {
 	return l.walk(o, func(x engine.Execution) {
-		if x.Hook {
+		switch {
+		case x.Hook:
 			f.hook = l.judged(f, x)
+		case f.run == nil && !x.Outside:
+			if e := l.judged(f, x); !e.alive {
+				f.run = e
+			}
 		}
 	})
 }

@@ -19,8 +19,21 @@ var worst = []Code{
 	AlarmSuspect, AlarmRetry, Clock, AlarmQueued, BreakerOpen, Undoing, NoWorkHere, PoolPaused, Draining, Pausing, Paused,
 }
 
-// wrong reports whether All tells of a code.
-func wrong(c Code) bool { return slices.Contains(worst, c) }
+// worstOf is the worst of the reasons of an object, with the others; ok is false if none is bad.
+func worstOf(all []Answer) (a Answer, ok bool) {
+	found := -1
+	for i, r := range all {
+		if n := slices.Index(worst, r.Code); n >= 0 && (found < 0 || n < slices.Index(worst, all[found].Code)) {
+			found = i
+		}
+	}
+	if found < 0 {
+		return a, false
+	}
+	a = all[found]
+	a.Also = slices.Delete(slices.Clone(all), found, found+1)
+	return a, true
+}
 
 // sortByWorst sorts answers: the worst first, then the oldest.
 func sortByWorst(list []Answer) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,13 +89,21 @@ func open(s *harness.Sim) *shop {
 }
 
 func (p *shop) definitions() []object.Definition {
+	if p.ticks == nil { // the host of another test
+		return nil
+	}
 	return []object.Definition{p.ticks, p.hands, p.mails, p.work, p.claims, p.bank, p.orders, p.bells}
 }
 
 // order is a workflow with each kind of wait; its input says which.
 func (p *shop) order(c *workflow.Context, kind string) (string, error) {
 	step := func(context.Context) (string, error) { return "", p.mistake() }
+	if rest, ok := strings.CutPrefix(kind, "deepx"); ok {
+		return workflow.Child(c, p.orders, c.ID()+"x", "deep"+rest)
+	}
 	switch kind {
+	case "deep":
+		return approved.Wait(c, 0)
 	case "signal":
 		return approved.Wait(c, time.Hour)
 	case "sleep":

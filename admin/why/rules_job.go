@@ -134,6 +134,9 @@ func lost(f *facts) (Answer, bool) {
 	if x.loss.Verb == recovery.Fail {
 		does = "it was lost too often and is given up"
 	}
+	if f.kind == aPartition {
+		does = "its tasks are repeated"
+	}
 	text := fmt.Sprintf("%s; %s. It was recovered %d times before.", causes[x.loss.Cause], does, x.Run.Recoveries)
 	at := f.next() // the alarm knows the limits of the definition
 	if at.IsZero() {

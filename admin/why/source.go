@@ -3,6 +3,7 @@ package why
 import (
 	"context"
 	"errors"
+	"reflect"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
@@ -42,7 +43,7 @@ func schedules(definitions []object.Definition) map[string]schedule {
 			Scheduled() bool
 		})
 		switch {
-		case !ok:
+		case !ok, isNil(d): // Open tells of the mistake
 		case job.Scheduled():
 			planned[job.Name()] = has
 		default:
@@ -96,4 +97,10 @@ func (s Source) lookLive(ctx context.Context, f *facts) error {
 	f.live = &e
 	f.store.failed, f.store.closing, f.store.noSpace, f.store.parked = e.Failed, e.Closing, e.NoSpace, !e.Registered
 	return nil
+}
+
+// isNil reports whether a definition is a nil pointer.
+func isNil(d object.Definition) bool {
+	v := reflect.ValueOf(d)
+	return v.Kind() == reflect.Pointer && v.IsNil()
 }

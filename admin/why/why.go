@@ -88,8 +88,8 @@ func All(ctx context.Context, src Source) (Overview, error) {
 		if err != nil {
 			return o, err
 		}
-		if a := f.reasons(rules[hostRules:]); wrong(a[0].Code) {
-			o.Answers = append(o.Answers, withAlso(a))
+		if a, ok := worstOf(f.reasons(rules[hostRules:])); ok {
+			o.Answers = append(o.Answers, a)
 		}
 	}
 	sortByWorst(o.Answers)

@@ -9,8 +9,8 @@ import (
 // Answer is why an object, a job or a task does not run now, or that it runs. Its JSON is for
 // tools, and fields may be added to it.
 type Answer struct {
-	// ID is the object that the answer is about; zero: the whole store. Of a task it is the partition, and Task the id of the task, such as 0-17, of the
-	// pool ID.Class; empty if it is about no task.
+	// ID is the object that the answer is about; zero: the whole store. An answer about a task
+	// has its partition as ID, and its id, such as 0-17, as Task.
 	ID   storage.ID `json:"id,omitzero"`
 	Task string     `json:"task,omitempty"`
 

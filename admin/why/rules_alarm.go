@@ -25,7 +25,7 @@ var alarmRules = []rule{
 			}
 			return Answer{Text: "Its alarm was given up and is a dead letter.", Error: f.dead.LastError, Since: f.dead.Died}, true
 		}},
-	{code: AlarmSuspect, live: true, means: "crashes in a row have cut off its work, which is held back and then tried alone", do: []string{"wait for its trial"},
+	{code: AlarmSuspect, live: true, means: "crashes in a row have interrupted its work, which is held back and then tried alone", do: []string{"wait for its trial"},
 		holds: suspect},
 	{code: AlarmQueued, live: true, means: "the alarm is due, and its handler has not begun", do: []string{"wait", "raise AlarmsInFlight, Concurrency or StartRate", "open the store, if no process has it open"},
 		holds: func(f *facts) (Answer, bool) {

@@ -23,6 +23,7 @@ type Config struct {
 	gateCheck bool // NoLostAck
 	sharing   bool // NoSharedMemory
 	callCheck bool // NoCallBeforeCommit
+	endCheck  bool // OneEnd
 	shadow    bool // NoTornBatch
 
 	faults     Faults // that may strike from the start

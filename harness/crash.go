@@ -31,8 +31,11 @@ var ErrDown = errors.New("harness: the process is down: Restart it first")
 func (s *Sim) onPoint(p *machine.Process, at seam.Point) bool {
 	hit := s.timeline.pass(at, s)
 	s.gate.pass(at, s)
-	if at.Name == "message/deliver" {
+	switch at.Name {
+	case "message/deliver":
 		s.messages.give(at.Object)
+	case "commit/after":
+		s.committed(at.Object)
 	}
 	if s.settling {
 		return false

@@ -39,6 +39,7 @@
 //		harness.NoCallBeforeCommit,         // no half of a change of two objects
 //		harness.NeverOrphaned,              // no open work that nothing will take up
 //		harness.NoStuck,                    // no workflow that cannot go on
+//		harness.OneEnd,                     // no workflow with two outcomes
 //		harness.NoDoubleEffect("payment/"), // no payment twice
 //		harness.RecoversWithin(time.Minute))
 //

@@ -27,6 +27,7 @@ var (
 	promiseRecovered = promise{"R7", "with faults over"}
 	promiseHandled   = promise{"M2", "exactly once"}
 	promiseStuck     = promise{"F10", "stuck, and not failed"}
+	promiseOneEnd    = promise{"F12", "exactly one end"}
 	promiseOrder     = promise{"M3", "in the order of the sender's commits"}
 	promiseTimers    = promise{"T4", "the time of the earliest timer"}
 )

@@ -67,6 +67,7 @@ type Sim struct {
 	struckAt     []int  // places in the timeline of the schedule's faults so far
 	chanceCounts map[seam.Point]int
 	messages     seenMessages
+	ends         seenEnds
 	callsBefore  callsBefore
 	broken       *broken // the store that failed last; nil: none has
 	ghosts       []ghost // sent by dead processes, not arrived yet

@@ -112,6 +112,9 @@ func (c *hosted) unload(a *activation) {
 // runs it, and deliver waits. Calls, alarms and turns of the runtime come this way.
 func (c *hosted) deliver(ctx context.Context, r *Request) error {
 	r.ctx = ctx
+	if r.detached {
+		r.ctx = context.WithoutCancel(ctx)
+	}
 	for {
 		if ctx.Err() != nil {
 			return named(r.id, seam.Cause(ctx))
@@ -120,7 +123,7 @@ func (c *hosted) deliver(ctx context.Context, r *Request) error {
 		if err != nil {
 			return err
 		}
-		switch inline, err := a.accept(ctx, r, true); {
+		switch inline, err := a.accept(ctx, r, !r.detached); {
 		case err == errGone:
 			c.unload(a)
 		case err != nil:

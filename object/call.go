@@ -18,12 +18,14 @@ type Caller interface {
 	Invoke(ctx context.Context, r *Request) error
 }
 
-// CallOption changes one call. Idempotent, Unconfirmed, Repeatable and After return one.
+// CallOption changes one call. Idempotent, Unconfirmed, Detached, Repeatable and After return
+// one.
 type CallOption struct {
 	key         string
 	ttl         time.Duration
 	delay       time.Duration
 	unconfirmed bool
+	detached    bool
 	repeatable  bool
 	after       bool
 }
@@ -39,6 +41,18 @@ func Idempotent(key string, ttl time.Duration) CallOption { return CallOption{ke
 // none survives without all commits before it. A later commit that is confirmed makes
 // them durable, and the host does so within about a second.
 func Unconfirmed() CallOption { return CallOption{unconfirmed: true} }
+
+// Detached lets the caller leave when its context ends, and the handler go on: the handler gets
+// the values of that context, and neither its deadline nor its end. A call that still waits for its turn
+// then never runs. One that runs returns ErrUnknown, because the turn may commit or not; with
+// Idempotent the same call can be sent again. Without Detached a caller that finds the object
+// idle runs the handler on its own goroutine, so it cannot leave before the handler returns.
+//
+// The handler's context still ends with the instance, and with the context of Shutdown. Once
+// the handler has returned, the reply waits for the disk as usual, whatever the caller's
+// context. Detached costs a handover to another goroutine. In a call from a turn it has no
+// effect, because that turn must not go on without its answer; neither has it in a message.
+func Detached() CallOption { return CallOption{detached: true} }
 
 // Repeatable says that a call of another object does no harm if the turn of its caller is
 // lost after it, or repeated; for example, it adds a name to a set. It changes nothing but
@@ -81,6 +95,7 @@ type callable interface {
 	operation
 	request() *Request
 	methodName() string
+	info() MethodInfo
 	answerSent() bool // sets the answer of a call that was sent; false: it has none
 	encodeArg(c Codec) ([]byte, error)
 	decodeArg(c Codec, b []byte) error
@@ -110,6 +125,7 @@ type Request struct {
 	after       bool // it has the option After, so only a message can be made of it
 	repeatable  bool // see Repeatable; only simulations read it
 	unconfirmed bool // the reply does not wait for the disk
+	detached    bool // see Detached
 	exempt      bool // from the mailbox's limits and from shutdown: alarms, work
 	gated       bool // the reply waits until all that it depends on is durable
 
@@ -156,6 +172,7 @@ func (r *Request) init(id storage.ID, op operation, opts []CallOption) {
 			r.key, r.ttl = o.key, o.ttl
 		}
 		r.unconfirmed = r.unconfirmed || o.unconfirmed
+		r.detached = r.detached || o.detached
 		r.repeatable = r.repeatable || o.repeatable
 		if o.after {
 			r.after, r.delay = true, o.delay
@@ -217,6 +234,7 @@ func (h *Host) Invoke(ctx context.Context, r *Request) error {
 	}
 	r.sent = true
 	t, a := h.turnBehind(ctx)
+	r.detached = r.detached && t == nil
 	if t != nil && t.holds() {
 		return h.callFrom(ctx, t, a, c, r)
 	}
@@ -292,10 +310,18 @@ func (h *Host) hold(r *Request) error {
 // CallBytes calls a method by name with an argument that the host's codec has encoded,
 // and returns the encoded answer. A server uses it for callers in other processes. An
 // empty arg stands for the zero value if the argument is a struct. It returns the errors
-// of Method.Call, ErrUnknownMethod, and those of the codec. Any goroutine may call it.
+// of Method.Call, ErrUnknownMethod, ErrInternalMethod for a method of a job type, for example
+// terminate, ErrBadArgument, and an error of the codec for the answer. Any goroutine may call it.
 func (h *Host) CallBytes(ctx context.Context, class, name, method string, arg []byte, opts ...CallOption) ([]byte, error) {
-	id := storage.ID{Class: class, Name: name}
 	c := h.hosted[class]
+	if c != nil && c.options.Internal && c.methods[method] != nil {
+		return nil, fmt.Errorf("%s: %w: %q", storage.ID{Class: class, Name: name}, ErrInternalMethod, method)
+	}
+	return h.callBytes(ctx, c, storage.ID{Class: class, Name: name}, method, arg, opts)
+}
+
+// callBytes is CallBytes for any method of a class, which is nil if the host does not have it.
+func (h *Host) callBytes(ctx context.Context, c *hosted, id storage.ID, method string, arg []byte, opts []CallOption) ([]byte, error) {
 	if c == nil {
 		return nil, named(id, ErrUnknownClass)
 	}
@@ -303,14 +329,14 @@ func (h *Host) CallBytes(ctx context.Context, class, name, method string, arg []
 	if newOp == nil {
 		return nil, fmt.Errorf("%s: %w: %q", id, ErrUnknownMethod, method)
 	}
-	if err := id.Validate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrBadName, err)
+	if err := validID(id); err != nil {
+		return nil, err
 	}
 	op := newOp().(callable)
 	r := op.request()
 	r.init(id, op, opts)
 	if err := op.decodeArg(h.options.Codec, arg); err != nil {
-		return nil, fmt.Errorf("%s: argument of %s: %w", id, method, err)
+		return nil, badArgument(id, method, err)
 	}
 	if err := h.Invoke(ctx, r); err != nil {
 		return nil, err

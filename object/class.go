@@ -58,6 +58,10 @@ type ClassOptions struct {
 	// they start, if they are of a job type that takes permits for them (see
 	// Driver.TakePermit). Default: no limit.
 	WorkLimit WorkLimit
+	// Internal has Host.CallBytes refuse the methods of the class with ErrInternalMethod; for
+	// example, a call by name must not terminate a job. Other calls of the methods stay as
+	// they are, also those of Class.CallBytes. engine.ClassOptions sets it for job types.
+	Internal bool
 	// OnDeadLetter is called, beside the turns, for each new dead letter of the class,
 	// of any kind, once the letter is durable. It is called once: if the process
 	// dies before or during the call, the letter is in Host.DeadLetters all the same.
@@ -154,10 +158,21 @@ func (c *Class[T]) Reject(err error) {
 // error is returned as one that Reject was given.
 func (c *Class[T]) Check(check func() error) { c.def.checks = append(c.def.checks, check) }
 
+// CallBytes is Host.CallBytes for an object of this class, and calls internal methods too,
+// because the caller has the definition. It returns ErrUnknownClass if h was not opened with c.
+func (c *Class[T]) CallBytes(ctx context.Context, h *Host, name, method string, arg []byte, opts ...CallOption) ([]byte, error) {
+	hosted := h.hosted[c.def.name]
+	if hosted != nil && hosted.class != &c.def {
+		hosted = nil
+	}
+	return h.callBytes(ctx, hosted, c.ID(name), method, arg, opts)
+}
+
 // AtOpen adds a function that each Open of a host with the class calls, on a goroutine of its own.
 // ctx ends when Shutdown begins or the store fails; f must return soon then, because Shutdown
 // waits for it. log is the log of the host, with the class. A job type uses it for work at
-// open that no object can begin by itself. It is for definitions, before Open.
+// open that no object can begin by itself. If the store fails before, f is not called. It is for
+// definitions, before Open.
 func (c *Class[T]) AtOpen(f func(ctx context.Context, h *Host, log *slog.Logger)) {
 	c.def.atOpen = append(c.def.atOpen, f)
 }
@@ -329,6 +344,11 @@ type invocation[A, R any] struct {
 
 // methodName is part of the key under which an answer is stored.
 func (in *invocation[A, R]) methodName() string { return in.method.name }
+
+// info describes the method, for Host.Classes.
+func (in *invocation[A, R]) info() MethodInfo {
+	return MethodInfo{in.method.name, reflect.TypeFor[A](), reflect.TypeFor[R](), in.method.sent != nil}
+}
 
 // request is the request of a call by name, for CallBytes.
 func (in *invocation[A, R]) request() *Request { return &in.Request }

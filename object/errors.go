@@ -19,6 +19,13 @@ var (
 	ErrUnknownClass = errors.New("object: class is not registered with the host: pass it to object.Open")
 	// ErrUnknownMethod: the class has no method of the name that CallBytes was given.
 	ErrUnknownMethod = errors.New("object: class has no such method")
+	// ErrInternalMethod: CallBytes was asked for a method of a job type. Call the verb of the
+	// type, or its CallBytes.
+	ErrInternalMethod = errors.New("object: the method belongs to a job type, which has a verb for it")
+	// ErrBadArgument: the codec cannot decode the argument of CallBytes, or of a message that
+	// an older program has stored. The error of the codec is in the text, and matches with
+	// errors.Is. The handler has not run.
+	ErrBadArgument = errors.New("object: cannot decode the argument")
 	// ErrBadName: no object can have this class or name; storage.ID.Validate has the rules.
 	ErrBadName = errors.New("object: bad name")
 	// ErrOverloaded: the object's mailbox is full (ClassOptions.MailboxLimit), or its
@@ -147,6 +154,11 @@ func (c *caused) Error() string {
 }
 
 func (c *caused) Unwrap() []error { return []error{c.err, c.cause} }
+
+// badArgument is the error of a method with an argument that the codec cannot decode.
+func badArgument(id storage.ID, method string, err error) error {
+	return fmt.Errorf("%s: %w of %s: %w", id, ErrBadArgument, method, err)
+}
 
 // named wraps a runtime error with the object's name, or with that of the class if the error
 // concerns a whole class. An error that concerns the whole store has neither.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/holdfast-dev/holdfast/object/internal/inbox"
@@ -50,6 +52,38 @@ func (h *Host) Labels(class string) (counts map[string]int, complete bool) {
 		return nil, false
 	}
 	return h.labels.Class(class)
+}
+
+// ClassInfo is a class of a host, as Classes lists it. Fields may be added to it.
+type ClassInfo struct {
+	Name    string
+	Alarms  bool         // its objects handle alarms
+	Options ClassOptions // with their defaults; Internal says that CallBytes refuses the methods
+	Methods []MethodInfo // sorted by name
+}
+
+// MethodInfo is a method of a class.
+type MethodInfo struct {
+	Name string
+	// Argument and Answer are its types in Go. In the host's codec they are the bytes that
+	// CallBytes takes and returns.
+	Argument, Answer reflect.Type
+	// Sent says that it has an answer for a call that is sent, see the option Sent.
+	Sent bool
+}
+
+// Classes lists the classes with which the host was opened, in that order. A server makes its
+// routes and their documentation from it. Any goroutine may call it, also after Shutdown.
+func (h *Host) Classes() (list []ClassInfo) {
+	for _, name := range h.names {
+		c := h.hosted[name]
+		info := ClassInfo{Name: name, Alarms: c.alarms, Options: c.options}
+		for _, method := range slices.Sorted(maps.Keys(c.methods)) {
+			info.Methods = append(info.Methods, c.methods[method]().(callable).info())
+		}
+		list = append(list, info)
+	}
+	return list
 }
 
 // PausedReceiver is an object whose messages wait, see PausedReceivers.

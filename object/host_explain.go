@@ -28,8 +28,8 @@ type Explanation struct {
 	Closing bool   `json:"closing,omitempty"`
 	NoSpace string `json:"noSpace,omitempty"`
 
-	// Registered says that the class was given to Open. Of another class nothing else is
-	// known. Live says that the object is in memory.
+	// Registered says that the class was given to Open. If it was not, the fields above are
+	// all that is known. Live says that the object is in memory.
 	Registered bool `json:"registered"`
 	Live       bool `json:"live,omitempty"`
 
@@ -41,8 +41,8 @@ type Explanation struct {
 	LentTurns int         `json:"lentTurns,omitempty"`
 	Mailbox   Mailbox     `json:"mailbox"`
 
-	// NotDurable says that the object's memory rests on commits that are applied and not
-	// yet known to be durable, so replies wait. Syncing is when the sync of the log that is
+	// NotDurable says that the memory of a live object rests on commits that are applied and
+	// not yet known to be durable, so replies wait. Syncing is when the sync of the log that is
 	// under way began; zero if none is. A Syncing long ago tells of a disk that does not answer.
 	NotDurable bool      `json:"notDurable,omitempty"`
 	Syncing    time.Time `json:"syncing,omitzero"`

@@ -3,6 +3,7 @@ package object
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -259,16 +260,26 @@ type ExecutionInfo struct {
 
 // Executions lists up to limit objects with an open execution, sorted by class and name, and
 // counts all of them. It reads one row for each of them and no other object. A job that runs
-// many executions at a time, such as a partition of a pool, is one of them.
+// many executions at a time, such as a partition of a pool, is one of them. A mark that cannot
+// be decoded is counted and not listed; with the list the error then names the rows, the first
+// ten of them, and wraps storage.ErrCorrupt.
 func (r Reader) Executions(ctx context.Context, limit int) (list []ExecutionInfo, total int, err error) {
+	const mostErrors = 10
+	var damaged []error
 	list, err = read(ctx, r, storage.ID{}, func() (all []ExecutionInfo, err error) {
 		if err := notNegative("limit", limit); err != nil {
 			return nil, fmt.Errorf("object: Executions: %w", err)
 		}
 		err = r.store.OpenMarks(func(_ int, value []byte) error {
+			total++
 			m, err := decodeOpenMark(value)
-			all = append(all, ExecutionInfo{m.id, m.at, m.epoch})
-			return err
+			switch {
+			case err == nil:
+				all = append(all, ExecutionInfo{m.id, m.at, m.epoch})
+			case len(damaged) < mostErrors:
+				damaged = append(damaged, err)
+			}
+			return nil
 		})
 		return all, err
 	})
@@ -278,5 +289,5 @@ func (r Reader) Executions(ctx context.Context, limit int) (list []ExecutionInfo
 	slices.SortFunc(list, func(a, b ExecutionInfo) int {
 		return cmp.Or(cmp.Compare(a.ID.Class, b.ID.Class), cmp.Compare(a.ID.Name, b.ID.Name))
 	})
-	return list[:min(limit, len(list))], len(list), nil
+	return list[:min(limit, len(list))], total, errors.Join(damaged...)
 }

@@ -364,10 +364,12 @@ func (x *mail) set(m *message, due int64, at storage.Ticket) {
 	x.later.Set(m.entry(due))
 }
 
-// clear tells the scheduler that the commit at has removed a message of the index by time.
+// clear tells the scheduler that the commit at has removed a message of the index by time. The
+// message gives its place back, because it may have one and not be fired any more.
 func (x *mail) clear(id storage.MessageID, at storage.Ticket) {
 	x.timed.Add(id.To, -1, at)
 	x.later.Clear(id.Shard, id.Seq)
+	x.leave(inbox.Receiver{ID: id.To, Shard: id.Shard}, id.Seq)
 }
 
 // laterIndex is the store's index of messages by time as the scheduler reads it.
@@ -409,7 +411,7 @@ func (x *mail) fire(due []alarm.Entry) {
 			x.later.Done(e) // it stays stored, and is due again at the next Open
 			continue
 		}
-		if !x.share.Enter(storage.ID{Class: e.Class, Name: e.Name}, inbox.Moment{Due: alarm.Nanos(e.Due), Seq: e.Object}) {
+		if !x.share.Enter(receiverOf(e).ID, inbox.Moment{Due: alarm.Nanos(e.Due), Seq: e.Object}) {
 			x.later.Done(e)
 			continue
 		}
@@ -427,26 +429,28 @@ func (x *mail) fire(due []alarm.Entry) {
 }
 
 // resend hands messages over for another attempt, in their order, but for those that are gone.
-// One that has another time is told to the scheduler with that: the sender's task reports a
-// delayed message after its commit, so that report may come after those of an attempt that
-// has failed since, and the scheduler has the older time then.
+//
+// The scheduler may find a delayed message on disk before its sender's task has handed it over. Such
+// a message comes again a little later: the sender's commit may have no ticket yet, so its receiver
+// could not depend on it (O7), and the report of the sender's task must not follow that of an attempt.
 func (x *mail) resend(due ...alarm.Entry) {
 	h := x.host
+	below := h.store.MessagesBelow()
 	var portion []*message
 	for _, e := range due {
-		m, err := x.laterMessage(e)
-		if err != nil {
-			_ = h.storageError(storage.ID{Class: e.Class, Name: e.Name}, err) // it ends the host
-		}
-		switch {
-		case m == nil:
-		case m.due != alarm.Nanos(e.Due):
-			x.later.Set(m.entry(m.due))
-		case !x.rests(m):
-			portion = append(portion, m)
+		if e.Object >= below {
+			x.again(e, readWait)
 			continue
 		}
-		x.done(e)
+		m, err := x.laterMessage(e)
+		if err != nil {
+			_ = h.storageError(receiverOf(e).ID, err) // it ends the host
+		}
+		if m == nil || x.rests(m) {
+			x.done(e)
+			continue
+		}
+		portion = append(portion, m)
 	}
 	x.announced(portion)
 }
@@ -463,13 +467,14 @@ func (x *mail) rests(m *message) bool {
 	return true
 }
 
-// laterMessage reads a message of the index by time; nil if it is gone.
+// laterMessage reads a message of the index by time that was handed over; nil if it is gone or has
+// another time, of which the scheduler was told.
 func (x *mail) laterMessage(e alarm.Entry) (*message, error) {
 	h := x.host
-	id := storage.MessageID{To: storage.ID{Class: e.Class, Name: e.Name}, Shard: e.Shard, Queue: byte(e.Gen), Seq: e.Object}
+	id := storage.MessageID{To: receiverOf(e).ID, Shard: e.Shard, Queue: byte(e.Gen), Seq: e.Object}
 	s, ok, err := h.store.Message(id)
 	applied := h.store.Applied()
-	if err != nil || !ok || s.Due == 0 {
+	if err != nil || !ok || s.Due != alarm.Nanos(e.Due) {
 		return nil, err
 	}
 	m, err := h.messageOf(s)

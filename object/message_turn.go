@@ -25,14 +25,10 @@ type delivery struct {
 func (d *delivery) run(ctx context.Context, a *activation) error {
 	m := d.message
 	if err := d.decodeArg(a.host.options.Codec, m.letter.arg); err != nil {
-		return fmt.Errorf("%s: %w of %s: %w", a.object.ID, errArgument, m.letter.method, err)
+		return badArgument(a.object.ID, m.letter.method, err)
 	}
 	return d.callable.run(ctx, a)
 }
-
-// errArgument is the error of a message with an argument that the method cannot read, for
-// example one of another version of the program.
-var errArgument = errors.New("object: cannot decode the argument")
 
 // message returns the message that the request delivers, or nil.
 func (r *Request) message() *message {
@@ -64,7 +60,7 @@ func (a *activation) performMessage(t *turn, r *Request, m *message) error {
 		if again, err := m.repeats(); again || err != nil {
 			return a.host.storageError(a.object.ID, err)
 		}
-		if m.early() { // the clock was put back after the scheduler had fired it
+		if m.host.early(m.due) { // the clock was put back after the scheduler had fired it
 			m.outcome = kept
 			return nil
 		}
@@ -270,7 +266,7 @@ func notTheReceivers(err error) bool {
 		return told.Retryable()
 	}
 	for _, e := range []error{
-		ErrStorage, ErrShutdown, ErrNoSpace, ErrReset, ErrOverloaded, ErrUnknownMethod, ErrOutboxFull, errArgument,
+		ErrStorage, ErrShutdown, ErrNoSpace, ErrReset, ErrOverloaded, ErrUnknownMethod, ErrOutboxFull, ErrBadArgument,
 	} {
 		if errors.Is(err, e) {
 			return true
@@ -365,32 +361,37 @@ func (x *mail) back(m *message) {
 	switch {
 	case m.outcome != kept:
 		x.done(e)
-	case (x.later.Stats().Queued > 0 || x.share.Behind(m.To)) && !x.host.lifecycle.closing.Load() && !m.early():
+	case (x.later.Stats().Queued > 0 || x.share.Behind(m.To)) && !x.host.lifecycle.closing.Load() && !x.host.early(m.due):
 		x.postpone(m, e)
 	default:
-		x.again(e)
+		x.again(e, retryWait)
 	}
 }
 
 // done gives back the place of a message that fire has taken, with which the host has finished.
 func (x *mail) done(e alarm.Entry) {
 	x.later.Done(e)
-	x.leave(e)
+	x.leave(receiverOf(e), e.Object)
 }
 
-// again gives back the place of a message after retryWait, and has it fired again.
-func (x *mail) again(e alarm.Entry) {
-	x.host.seams.Clock.AfterFunc(retryWait, func() {
-		x.leave(e)
+// again gives back the place of a message after a while, and has it fired again.
+func (x *mail) again(e alarm.Entry, wait time.Duration) {
+	x.host.seams.Clock.AfterFunc(wait, func() {
+		x.leave(receiverOf(e), e.Object)
 		x.later.Return(e)
 	})
 }
 
-// leave gives back the place of a message beside the others of its receiver.
-func (x *mail) leave(e alarm.Entry) {
-	if to := (storage.ID{Class: e.Class, Name: e.Name}); x.share.Leave(to, e.Object) {
-		x.catchUp(inbox.Receiver{ID: to, Shard: e.Shard})
+// leave gives back the place of a message beside the others of its receiver, if it has one.
+func (x *mail) leave(to inbox.Receiver, seq uint64) {
+	if x.share.Leave(to.ID, seq) {
+		x.catchUp(to)
 	}
+}
+
+// receiverOf returns the receiver of the message that the scheduler holds as e.
+func receiverOf(e alarm.Entry) inbox.Receiver {
+	return inbox.Receiver{ID: storage.ID{Class: e.Class, Name: e.Name}, Shard: e.Shard}
 }
 
 // catchUp has the scheduler fire messages of a receiver that it has let go, because the receiver
@@ -402,44 +403,48 @@ func (x *mail) catchUp(to inbox.Receiver) {
 	}
 	h.crew.Add(crew.Func(func() {
 		defer h.lifecycle.leave()
-		next, last, n := x.share.Begin(to.ID)
-		due, more, err := x.behind(to, &next, last, n)
+		c := x.share.Begin(to.ID)
+		due, more, err := x.behind(to, &c)
 		if err != nil {
 			_ = h.storageError(to.ID, err) // it ends the host
-			return
 		}
-		if x.share.End(to.ID, more, next, last) {
+		if x.share.End(to.ID, c, due, more, x.tell) {
 			h.seams.Clock.AfterFunc(retryWait, func() {
 				if x.share.Resume(to.ID) {
 					x.catchUp(to)
 				}
 			})
 		}
-		for _, e := range due {
-			x.later.Set(e)
-		}
 	}))
 }
+
+// tell has the scheduler fire a stored message at its time.
+func (x *mail) tell(m storage.LaterMessage) { x.later.Set(laterEntry(m.MessageID, m.Due)) }
 
 // behindAtOnce is how many entries of the index by time one read of behind takes.
 const behindAtOnce = 256
 
-// behind reads up to n messages of a receiver from the index by time, from next to last, which
-// have no place. It moves next behind those that it has read, and reports whether there may be more.
-func (x *mail) behind(to inbox.Receiver, next *inbox.Moment, last inbox.Moment, n int) (due []alarm.Entry, more bool, err error) {
+// behind reads messages of a receiver from the index by time that are due and have no place, as many as
+// a reading may find. It moves c.Next behind those that it has read, and reports whether there may be
+// more. The scheduler gets those that are not due, because the clock was put back, without a place.
+func (x *mail) behind(to inbox.Receiver, c *inbox.CatchUp) (due []storage.LaterMessage, more bool, err error) {
 	for !x.host.lifecycle.closing.Load() {
-		found, err := x.host.store.ScanLater(to.Shard, next.Due, next.Seq-1, behindAtOnce)
+		found, err := x.host.store.ScanLater(to.Shard, c.Next.Due, c.Next.Seq-1, behindAtOnce)
 		if err != nil {
-			return nil, false, err
+			return nil, true, err
 		}
 		for _, l := range found {
 			at := inbox.Moment{Due: l.Due, Seq: l.Seq}
-			if at.Compare(last) > 0 || len(due) == n {
-				return due, len(due) == n, nil
+			if over := at.Compare(c.Last) > 0; over || len(due) == c.Room {
+				return due, !over, nil
 			}
-			*next = inbox.Moment{Due: l.Due, Seq: l.Seq + 1}
-			if l.To == to.ID && !x.share.Under(to.ID, l.Seq) {
-				due = append(due, laterEntry(l.MessageID, l.Due))
+			c.Next = inbox.Moment{Due: l.Due, Seq: l.Seq + 1}
+			switch {
+			case l.To != to.ID || c.Under(l.Seq):
+			case x.host.early(l.Due):
+				x.tell(l)
+			default:
+				due = append(due, l)
 			}
 		}
 		if len(found) < behindAtOnce {
@@ -461,7 +466,7 @@ func (x *mail) postpone(m *message, e alarm.Entry) {
 			x.done(e)
 			return
 		}
-		x.again(e)
+		x.again(e, retryWait)
 	}))
 }
 
@@ -476,5 +481,5 @@ func (m *message) postpone(t *turn) error {
 	return nil
 }
 
-// early reports whether the message is not due any more, because the clock was put back.
-func (m *message) early() bool { return alarm.Nanos(m.host.seams.Clock.Now()) < m.due }
+// early reports whether a message with a time is not due yet, or not any more, because the clock was put back.
+func (h *Host) early(due int64) bool { return alarm.Nanos(h.seams.Clock.Now()) < due }

@@ -515,7 +515,7 @@ func TestCallBytes(t *testing.T) {
 	if string(out) != "5" || err != nil {
 		t.Errorf("CallBytes: %s, %v", out, err)
 	}
-	if _, err := f.host.CallBytes(context.Background(), "adder", "x", "add", []byte("{")); err == nil || !strings.Contains(err.Error(), "adder/x: argument of add") {
+	if _, err := f.host.CallBytes(context.Background(), "adder", "x", "add", []byte("{")); !errors.Is(err, object.ErrBadArgument) || !strings.Contains(err.Error(), "adder/x: object: cannot decode the argument of add") {
 		t.Errorf("bad argument: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
@@ -50,18 +51,33 @@ func (p Preview) Clean() bool {
 // LookAhead tells what the next open of a store will find to do: executions that were cut off,
 // alarms that are due at a time, and jobs that nothing wakes. It changes nothing, so it takes a
 // store that was opened to be read, and it also makes the checks of ScrubStore. It reads all
-// headers and jobs of the store. It returns the cause of ctx if that ends first.
+// headers and jobs of the store. A row that cannot be decoded is a finding, and so is one that
+// contradicts another; the look goes on. It returns the cause of ctx if that ends first, and
+// storage.ErrManyFindings as ScrubStore does.
 func LookAhead(ctx context.Context, store *storage.Store, now time.Time) (Preview, error) {
 	p := Preview{Epoch: store.Epoch(), Previous: store.Previous()}
 	var err error
-	if p.Executions, p.Open, err = object.NewReader(store).Executions(ctx, mostExecutions); err != nil {
+	if p.Scrubbed, err = scrubStore(ctx, store); err != nil {
 		return p, err
 	}
-	if err := p.countDue(store, now); err != nil {
-		return p, err
+	err = p.lookAtOpen(ctx, store, now)
+	if errors.Is(err, storage.ErrCorrupt) && len(p.Findings) > 0 {
+		return p, nil // the look ends at a row that is a finding already
 	}
-	p.Scrubbed, err = scrubStore(ctx, store)
 	return p, err
+}
+
+// lookAtOpen lists the open executions and counts the alarms that are due.
+func (p *Preview) lookAtOpen(ctx context.Context, store *storage.Store, now time.Time) (err error) {
+	p.Executions, p.Open, err = object.NewReader(store).Executions(ctx, mostExecutions)
+	if errors.Is(err, storage.ErrCorrupt) && !errors.Is(err, storage.ErrStorage) {
+		p.Findings = append(p.Findings, Finding{Promise: "R1", Problem: err.Error()})
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	return p.countDue(store, now)
 }
 
 // countDue counts the alarms that are due.

@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// Finding is a job with rows that break a promise.
+// Finding is an object with rows that break a promise.
 type Finding struct {
-	ID       storage.ID `json:"id"`
+	ID       storage.ID `json:"id"`      // zero: the row does not tell its object
 	Promise  string     `json:"promise"` // its number in CONTRACT.md
 	Problem  string     `json:"problem"`
 	Suspect  bool       `json:"suspect,omitempty"` // the job may be idle by design: only its type knows
@@ -21,7 +21,10 @@ type Finding struct {
 }
 
 func (f Finding) String() string {
-	s := fmt.Sprintf("%s: %s (%s)", f.ID, f.Problem, f.Promise)
+	s := fmt.Sprintf("%s (%s)", f.Problem, f.Promise)
+	if f.ID != (storage.ID{}) {
+		s = f.ID.String() + ": " + s
+	}
 	if f.Repaired {
 		s += ", repaired"
 	}
@@ -63,9 +66,9 @@ func (o ScrubOptions) pause(took time.Duration) time.Duration {
 }
 
 // Scrub walks the objects of an open host once and looks for those that break A1, J2, J3,
-// J5, J18, R3 or W10, jobs and partitions of worker pools alike. It reads beside the turns and
-// stops none. A suspicion counts only if a second look finds the same, so that a job in motion is
-// not taken for a broken one.
+// J5, J18, R3, W1 or W10, jobs and partitions of worker pools alike, and for alarm rows that
+// cannot be decoded (S9). It reads beside the turns and stops none. A suspicion counts only if
+// a second look finds the same, so that a job in motion is not taken for a broken one.
 // Without Repair, a job that is running without an alarm is counted as a suspect
 // and not as a finding, since only its type knows whether it is idle by design.
 // It ends early, with the result so far and the cause, when ctx does.
@@ -89,33 +92,54 @@ func Scrub(ctx context.Context, h *object.Host, o ScrubOptions) (Scrubbed, error
 	return s.seen, nil
 }
 
-// ScrubStore walks a store that no host has open: first all its rows (A1), then
-// its jobs as Scrub does. It changes nothing; opening a host on the store repairs
-// each job that a wake-up can repair.
+// ScrubStore walks a store that no host has open: first all its rows, as Store.CheckRows does
+// (A1, S14), then the jobs as Scrub does, but for those of which the rows have told already. It
+// changes nothing; opening a host on the store repairs each job that a wake-up can repair. It
+// returns storage.ErrManyFindings with the findings so far if more than storage.MaxFindings
+// rows contradict others.
 func ScrubStore(store *storage.Store) (Scrubbed, error) {
 	return scrubStore(context.Background(), store)
 }
 
 // scrubStore is ScrubStore with a context, which it looks at before each object.
 func scrubStore(ctx context.Context, store *storage.Store) (Scrubbed, error) {
-	s := scrubber{store: store}
-	if err := store.CheckRows(ctx, func(_ storage.ID, err error) error { return err }); err != nil {
+	s := scrubber{store: store, told: make(map[storage.ID]bool)}
+	if err := store.CheckRows(ctx, s.tell); err != nil {
 		return s.seen, err
 	}
-	classes, err := store.Classes()
+	if err := s.walkAll(ctx); err != nil && (len(s.told) == 0 || !errors.Is(err, storage.ErrCorrupt)) {
+		return s.seen, err
+	}
+	return s.seen, nil
+}
+
+// tell makes a finding of a row that contradicts another.
+func (s *scrubber) tell(id storage.ID, err error) error {
+	if len(s.seen.Findings) == storage.MaxFindings {
+		return storage.ErrManyFindings
+	}
+	s.told[id] = true
+	s.seen.Findings = append(s.seen.Findings, Finding{ID: id, Promise: "S14", Problem: err.Error()})
+	return nil
+}
+
+// walkAll examines all objects of a store at rest. It ends at a row of the store itself that
+// cannot be decoded, which tell has told of.
+func (s *scrubber) walkAll(ctx context.Context) error {
+	classes, err := s.store.Classes()
 	for _, class := range classes {
 		if err != nil {
 			break
 		}
 		var bad error
-		err = errors.Join(store.Objects(class, "", func(o storage.Object) bool {
+		err = errors.Join(s.store.Objects(class, "", func(o storage.Object) bool {
 			if bad = seam.Cause(ctx); bad == nil {
 				bad = s.examine(ctx, o)
 			}
 			return bad == nil
 		}), bad)
 	}
-	return s.seen, err
+	return err
 }
 
 // ScrubEvery scrubs again and again, with the given time between, until ctx ends,
@@ -137,8 +161,8 @@ func ScrubEvery(ctx context.Context, h *object.Host, every time.Duration, o Scru
 }
 
 // Examine looks at one object of a store that no host has open, and returns the first
-// contradiction between its rows, or nil. It does not look at A1 for the whole
-// store, as Store.Check does.
+// contradiction between its rows, or nil; an alarm row that cannot be decoded is one. It does
+// not look at A1 for the whole store, as Store.Check does.
 func Examine(store *storage.Store, o storage.Object) (*Finding, error) {
 	f, err := look(store, o)
 	if err != nil {
@@ -162,7 +186,8 @@ type scrubber struct {
 	store   *storage.Store
 	options ScrubOptions
 	seen    Scrubbed
-	rested  time.Time // by the steady clock
+	rested  time.Time           // by the steady clock
+	told    map[storage.ID]bool // objects with a row that is a finding already; only of a store at rest
 }
 
 // walk examines the objects of a class, page by page.
@@ -205,12 +230,14 @@ func (s *scrubber) examine(ctx context.Context, o storage.Object) error {
 		return err
 	}
 	found := f.finding(o.ID)
-	if found == nil {
+	if found == nil || s.told[o.ID] {
 		return nil
 	}
-	if still, err := s.still(ctx, o, f); !still || err != nil {
+	again, err := s.again(ctx, o, f)
+	if err != nil || again != f && again.damage == "" {
 		return err
 	}
+	found = again.finding(o.ID)
 	if found.Suspect {
 		s.seen.Suspects++
 	}
@@ -225,20 +252,20 @@ func (s *scrubber) examine(ctx context.Context, o storage.Object) error {
 	return nil
 }
 
-// still reports whether a second look finds the same facts.
-func (s *scrubber) still(ctx context.Context, o storage.Object, f facts) (bool, error) {
+// again returns the facts that a second look finds; none if the object has ended. A store at
+// rest needs none.
+func (s *scrubber) again(ctx context.Context, o storage.Object, f facts) (facts, error) {
 	if s.host == nil {
-		return true, nil
+		return f, nil
 	}
 	if err := s.rest(ctx); err != nil {
-		return false, err
+		return facts{}, err
 	}
 	now, err := s.store.Find(o.ID)
 	if err != nil || now.Number != o.Number {
-		return false, err
+		return facts{}, err
 	}
-	again, err := look(s.store, now)
-	return again == f, err
+	return look(s.store, now)
 }
 
 // repair wakes an object, and reports whether a look after that finds nothing any

@@ -21,6 +21,7 @@ type facts struct {
 	open   bool      // it has an open-execution mark
 	label  string
 	pool   partition
+	damage string // why the alarm row cannot be decoded; empty: it can, or there is none
 }
 
 // look reads the facts of an object.
@@ -51,11 +52,13 @@ func (f *facts) lookAtAlarm(s *storage.Store, o storage.Object) error {
 	if err != nil || !ok {
 		return err
 	}
+	f.armed = true
 	row, err := alarm.DecodeRow(value)
 	if err != nil {
-		return fmt.Errorf("%s: %w", o.ID, err)
+		f.damage = fmt.Sprintf("the alarm row cannot be decoded: %v", err)
+		return nil
 	}
-	f.armed, f.alarm = true, row.Scheduled
+	f.alarm = row.Scheduled
 	at, err := s.ScanAlarms(o.Shard, row.Due.UnixNano(), o.Number-1, 1)
 	f.listed = len(at) == 1 && at[0].Number == o.Number && at[0].Due == row.Due.UnixNano()
 	return err
@@ -104,11 +107,13 @@ func (f facts) wrongRest() string {
 func (f facts) contradiction() (promise, problem string, orphan bool) {
 	status := f.meta.Status
 	switch {
+	case f.damage != "":
+		return "S9", f.damage, false
 	case f.armed && !f.listed:
 		return "A1", "alarm has no entry in the time index", false
 	case f.open && !f.armed:
 		return "J5", "an execution is open and no alarm is set", false
-	case f.pool.is:
+	case f.pool.is || f.pool.damage != "":
 		return f.pool.contradiction(f.armed)
 	case !f.job:
 		return "", "", false

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/holdfast-dev/holdfast/internal/row"
 	"github.com/holdfast-dev/holdfast/object"
@@ -23,6 +25,8 @@ const (
 	draining        = 2
 	taskOf          = "task/" // begins the subject of a task's execution
 
+	taskVersion                  = 1 // of the row of a task
+	tasksFrom, tasksTo           = "t/", "t0"
 	executionsFrom, executionsTo = "x/", "x0"
 	deadFrom, deadTo             = "z/", "z0"
 	deadTask                     = "task" // the kind of their letters
@@ -38,14 +42,19 @@ type partition struct {
 	running    uint64
 	executions uint64 // of tasks that are stored
 	letters    string // how the dead tasks and their letters differ; empty if they agree
+	damage     string // why the counters are not those of the partition that the object is; empty: they are
 }
 
 // lookAtPool reads the rows of a partition, if the object is one: if the row
-// under the key of the counters is whole and its sums are right (W1).
+// under the key of the counters is whole and its sums are right (W1), or if its
+// other rows are those of a partition, whose counters are damaged then.
 func (f *facts) lookAtPool(s *storage.Store, o storage.Object) error {
-	raw, _, err := s.Data(nil, o, countersKey)
-	if err != nil || !f.pool.decode(raw) {
+	raw, stored, err := s.Data(nil, o, countersKey)
+	if err != nil {
 		return err
+	}
+	if !f.pool.decode(raw) {
+		return f.pool.lookForDamage(s, o, raw, stored)
 	}
 	it, err := s.ListData(nil, o, executionsFrom, executionsTo, false)
 	if err != nil {
@@ -63,17 +72,62 @@ func (f *facts) lookAtPool(s *storage.Store, o storage.Object) error {
 	return f.pool.lookAtLetters(s, o)
 }
 
+// lookForDamage looks whether an object without right counters is a partition all the same:
+// it has the name of one, and a task, or an execution of one. An object of a user may have
+// any row under the key of the counters.
+func (p *partition) lookForDamage(s *storage.Store, o storage.Object, raw []byte, stored bool) error {
+	*p = partition{}
+	if n, err := strconv.ParseUint(o.ID.Name, 10, 64); err != nil || strconv.FormatUint(n, 10) != o.ID.Name {
+		return nil
+	}
+	is, err := hasTask(s, o)
+	switch {
+	case err != nil || !is:
+		return err
+	case !stored:
+		p.damage = "the partition has tasks and no counters"
+	default:
+		p.damage = fmt.Sprintf("the counters of the partition cannot be decoded, or their sum is wrong: %x", raw)
+	}
+	return nil
+}
+
+// hasTask reports whether an object has the row of a task, alive or dead, or the execution of one.
+func hasTask(s *storage.Store, o storage.Object) (bool, error) {
+	for _, rows := range []struct {
+		from, to string
+		is       func(key, value []byte) bool
+	}{{tasksFrom, tasksTo, isTask}, {deadFrom, deadTo, isTask}, {executionsFrom, executionsTo, isExecution}} {
+		it, err := s.ListData(nil, o, rows.from, rows.to, false)
+		if err != nil {
+			return false, err
+		}
+		found := it.Next() && rows.is(it.Key(), it.Value())
+		if err := errors.Join(it.Err(), it.Close()); found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// isTask reports whether a row has the form of a task: two bytes and a number as its key,
+// and a version and a state first.
+func isTask(key, value []byte) bool {
+	return len(key) == len(tasksFrom)+8 && len(value) > 2 && value[0] == taskVersion
+}
+
+// isExecution reports whether a row is the execution of a task.
+func isExecution(_, value []byte) bool { return subject(value) == taskOf }
+
 // lookAtLetters compares the dead tasks of a partition with its letters in the list of all
 // dead work (W10).
 func (p *partition) lookAtLetters(s *storage.Store, o storage.Object) error {
 	letters := make(map[uint64]bool)
 	err := s.DeadLetters(o.ID, func(seq uint64, value []byte) error {
 		var letter object.DeadLetter
-		err := json.Unmarshal(value, &letter)
-		if err != nil {
-			return fmt.Errorf("%w: dead letter of %s: %w", storage.ErrCorrupt, o.ID, err)
-		}
-		if letter.Kind == deadTask {
+		if err := json.Unmarshal(value, &letter); err != nil {
+			p.letters = fmt.Sprintf("dead letter %d cannot be decoded: %v", seq, err)
+		} else if letter.Kind == deadTask {
 			letters[seq] = true
 		}
 		return nil
@@ -154,6 +208,8 @@ func subject(execution []byte) string {
 // contradiction is that of facts, for a partition.
 func (p partition) contradiction(armed bool) (promise, problem string, orphan bool) {
 	switch {
+	case p.damage != "":
+		return "W1", p.damage, false
 	case p.executions < p.running:
 		return "J5", fmt.Sprintf("%d tasks are running and %d have an execution", p.running, p.executions), false
 	case p.letters != "":

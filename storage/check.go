@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/holdfast-dev/holdfast/seam"
 )
 
 // Check reads the whole store and returns the first row that contradicts another: an object
@@ -71,8 +73,8 @@ func (c *checker) check() error {
 		{kindLabel, c.label},
 	} {
 		err := c.store.scan(c.shard, step.kind, nil, func(key, value []byte) error {
-			if err := c.ctx.Err(); err != nil {
-				return err
+			if c.ctx.Err() != nil {
+				return seam.Cause(c.ctx)
 			}
 			return c.tell(step.kind, key, step.check(key, value))
 		})

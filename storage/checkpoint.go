@@ -1,10 +1,13 @@
 package storage
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
@@ -19,9 +22,12 @@ var ErrBadTarget = pebblestore.ErrBadTarget
 //
 // An error is the checkpoint's alone: dir is removed again, and the store lives on. It wraps
 // ErrBadTarget if dir exists or lies within the store, ErrNoSpace if less than
-// Options.MinFreeBytes would be left free, and ErrReadOnly for a store that is open for reading. A
-// copy that a crash cuts off is no store: Open refuses it. It may be called from any goroutine.
-func (s *Store) Checkpoint(dir string) error {
+// Options.MinFreeBytes would be left free, and ErrReadOnly for a store that is open for reading. The
+// end of ctx ends the copy at its next write, with the cause of ctx, and so does Close, with
+// ErrClosed; so a long copy to another disk does not hold up the Shutdown of a host. A copy that a
+// crash cuts off is no store: Open refuses it, because the format file comes last. It may be called
+// from any goroutine; a second Checkpoint waits for the first.
+func (s *Store) Checkpoint(ctx context.Context, dir string) error {
 	if s.readOnly {
 		return ErrReadOnly
 	}
@@ -37,13 +43,15 @@ func (s *Store) Checkpoint(dir string) error {
 	if err := s.spaceFor(to); err != nil {
 		return err
 	}
-	if err := e.Checkpoint(dir); err != nil {
+	// Close waits for the calls under way, of which this is one, so it must end by itself.
+	ended := func() error { return cmp.Or(s.Err(), seam.Cause(ctx)) }
+	if err := e.Checkpoint(dir, ended); err != nil {
 		if errors.Is(err, ErrBadTarget) || s.Err() != nil {
 			return err
 		}
 		return fmt.Errorf("storage: %w", err)
 	}
-	if err := s.finishCopy(to); err != nil {
+	if err := s.finishCopy(to, ended); err != nil {
 		return errors.Join(fmt.Errorf("storage: checkpoint to %s: %w", dir, err), to.FS.RemoveAll(dir))
 	}
 	return nil
@@ -78,8 +86,11 @@ func (s *Store) spaceFor(to pebblestore.Dir) error {
 }
 
 // finishCopy makes the copy of the database a store: with a witness file, if this store has one,
-// and with the format file, which comes last.
-func (s *Store) finishCopy(to pebblestore.Dir) error {
+// and with the format file, which comes last, unless the checkpoint has ended before that.
+func (s *Store) finishCopy(to pebblestore.Dir, ended func() error) error {
+	if err := ended(); err != nil {
+		return err
+	}
 	if s.witness != nil {
 		n, err := witnessOfCopy(to)
 		if err != nil {
@@ -90,6 +101,9 @@ func (s *Store) finishCopy(to pebblestore.Dir) error {
 		if err := to.Write(witnessFile, string(text)); err != nil {
 			return err
 		}
+	}
+	if err := ended(); err != nil {
+		return err
 	}
 	if err := to.Write(formatFile, formatText(FormatVersion, s.shards)); err != nil {
 		return err

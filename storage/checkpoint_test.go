@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -96,7 +97,7 @@ func TestCheckpointsBesideAWriter(t *testing.T) {
 					}
 					to := fmt.Sprint("copies/", i)
 					before[to] = int(acked.Load())
-					if err := s.Checkpoint(to); err != nil {
+					if err := s.Checkpoint(t.Context(), to); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -140,7 +141,7 @@ func TestCheckpointHasAWitness(t *testing.T) {
 	for n := range 3 {
 		commitNumber(t, s, n+1)
 	}
-	if err := s.Checkpoint("copy"); err != nil {
+	if err := s.Checkpoint(t.Context(), "copy"); err != nil {
 		t.Fatal(err)
 	}
 	synced := s.witness.n
@@ -175,7 +176,7 @@ func TestFailedCheckpointLeavesTheStore(t *testing.T) {
 		o := memOptions(trip)
 		s := open(t, o)
 		commitNumber(t, s, 1)
-		err := s.Checkpoint("copy")
+		err := s.Checkpoint(t.Context(), "copy")
 		commitNumber(t, s, 2)
 		checkAndClose(t, s)
 		if !done {
@@ -197,6 +198,79 @@ func TestFailedCheckpointLeavesTheStore(t *testing.T) {
 	}
 }
 
+// The context of a checkpoint ends, or the store is closed, at each operation of the copy, on another
+// disk. Either the copy is whole, or nothing is left of it. Few operations follow, none of which
+// writes a table.
+//
+// Proves S15.
+func TestCheckpointEnds(t *testing.T) {
+	enough := errors.New("enough")
+	for name, c := range map[string]struct {
+		end  func(s *Store, cancel context.CancelCauseFunc) // must return
+		want error
+	}{
+		"context": {func(_ *Store, cancel context.CancelCauseFunc) { cancel(enough) }, enough},
+		"close": {func(s *Store, _ context.CancelCauseFunc) {
+			go s.Close() // waits for the checkpoint
+			<-s.Dead()
+		}, ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ended, whole := 0, 0
+			for at := 0; ; at++ {
+				mem := vfs.NewMem()
+				ctx, cancel := context.WithCancelCause(t.Context())
+				var s *Store
+				ops, after := 0, 0
+				o := memOptions(otherDevice(errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+					if !strings.HasPrefix(op.Path, "copy") || op.Kind.ReadOrWrite() == errorfs.OpIsRead || op.Kind == errorfs.OpRemoveAll || op.Kind == errorfs.OpFileClose {
+						return nil
+					}
+					ops++
+					switch {
+					case ops-1 == at:
+						c.end(s, cancel)
+					case ops-1 > at:
+						after++
+					}
+					return nil
+				}))))
+				o.Witness, o.Pebble.MemTableBytes = true, 64<<10 // for several tables
+				s = open(t, o)
+				for n := range 40 {
+					commitNumber(t, s, n+1)
+				}
+				err := s.Checkpoint(ctx, "copy")
+				cancel(nil)
+				if err := s.Close(); err != nil {
+					t.Errorf("%d: close: %v", at, err)
+				}
+				if err != nil {
+					ended++
+					if _, stat := mem.Stat("copy"); !errors.Is(err, c.want) || !errors.Is(stat, fs.ErrNotExist) {
+						t.Errorf("%d: %v, and the copy is left: %v", at, err, stat)
+					}
+				} else {
+					o.Dir = "copy"
+					if all := verified(t, o); len(all) > 0 {
+						t.Errorf("%d: findings in the copy: %v", at, all)
+					}
+					whole++
+				}
+				if after > 8 { // syncs and small files: the marker of the manifest, the lock file, the sums
+					t.Errorf("%d: %d operations follow", at, after)
+				}
+				if ops <= at {
+					break
+				}
+			}
+			if ended < 35 || whole == 0 {
+				t.Errorf("the checkpoint has ended early %d times, and was whole %d times", ended, whole)
+			}
+		})
+	}
+}
+
 // The power fails at each operation of a checkpoint. The store has each acknowledged commit, and the
 // copy is whole or refused.
 //
@@ -211,7 +285,7 @@ func TestCrashInACheckpoint(t *testing.T) {
 		moments = append(moments, fsys.Capture())
 		return nil
 	})
-	if err := s.Checkpoint("copy"); err != nil {
+	if err := s.Checkpoint(t.Context(), "copy"); err != nil {
 		t.Fatal(err)
 	}
 	moments = append(moments, fsys.Capture())
@@ -261,25 +335,25 @@ func TestCheckpointRefusesItsTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, to := range []string{"there", "store", "store/copy", "store/a/b"} {
-		err := s.Checkpoint(to)
+		err := s.Checkpoint(t.Context(), to)
 		wantOneLine(t, err, ErrBadTarget, to)
 		if s.Err() != nil {
 			t.Fatalf("%s: the store has ended: %v", to, s.Err())
 		}
 	}
 	checkAndClose(t, s)
-	if err := s.Checkpoint("later"); !errors.Is(err, ErrClosed) {
+	if err := s.Checkpoint(t.Context(), "later"); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 	s = openReader(t, o)
-	if err := s.Checkpoint("later"); err != ErrReadOnly {
+	if err := s.Checkpoint(t.Context(), "later"); err != ErrReadOnly {
 		t.Errorf("of a reader: %v", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 	s = open(t, Options{Engine: memstore.New()})
-	wantOneLine(t, s.Checkpoint("later"), nil, "keeps no files")
+	wantOneLine(t, s.Checkpoint(t.Context(), "later"), nil, "keeps no files")
 	checkAndClose(t, s)
 }
 
@@ -298,9 +372,9 @@ func TestCheckpointKeepsTheFloor(t *testing.T) {
 	}
 	s.space.floor = free + 1<<40
 	to := filepath.Join(parent, "copy")
-	wantOneLine(t, s.Checkpoint(to), ErrNoSpace, to)
+	wantOneLine(t, s.Checkpoint(t.Context(), to), ErrNoSpace, to)
 	s.space.floor = 0
-	if err := s.Checkpoint(to); err != nil {
+	if err := s.Checkpoint(t.Context(), to); err != nil {
 		t.Error(err)
 	}
 	checkAndClose(t, open(t, Options{Dir: to}))

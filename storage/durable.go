@@ -185,7 +185,8 @@ func (p *pipeline) join(t uint64) *Follower {
 }
 
 // lead syncs once for all commits applied so far and wakes the followers that waited
-// for them.
+// for them. It reads the clock once, which is little beside a sync, so that Syncing can tell
+// of a disk that hangs: then no goroutine of the store is left that could measure it.
 func (p *pipeline) lead() error {
 	s := p.store
 	s.seams.At("sync/before", "")
@@ -251,8 +252,9 @@ func (p *pipeline) release() {
 	p.followers = p.followers[:0]
 }
 
-// Syncing returns when the sync that is under way began; zero if none is. A sync that takes
-// long tells of a disk that does not answer. It may be called from any goroutine.
+// Syncing returns when the sync that is under way began, by the wall clock; zero if none is.
+// A sync that takes long tells of a disk that does not answer, for example one behind a
+// network. It waits for nothing, and may be called from any goroutine, also after Close.
 func (s *Store) Syncing() time.Time {
 	if at := s.pipeline.syncing.Load(); at != 0 {
 		return time.Unix(0, at).UTC()

@@ -91,7 +91,7 @@ func ExampleStore_Checkpoint() {
 	}
 	defer s.Close()
 	to := filepath.Join(parent, "copy")
-	if err := s.Checkpoint(to); err != nil {
+	if err := s.Checkpoint(context.Background(), to); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(storage.Verify(context.Background(), storage.Options{Dir: to}, storage.Verification{}))

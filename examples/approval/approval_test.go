@@ -18,7 +18,7 @@ import (
 
 // promises are the checks of every crash.
 var promises = []harness.Option{
-	harness.NoLostAck, harness.NoTornBatch, harness.OneAlarm, harness.NeverOrphaned, harness.NoStuck, harness.AtMostOncePerCrash("mail/"),
+	harness.NoLostAck, harness.NoTornBatch, harness.OneAlarm, harness.NeverOrphaned, harness.NoStuck, harness.OneEnd, harness.AtMostOncePerCrash("mail/"),
 }
 
 // mails are what a simulated post has sent: it knows keys.

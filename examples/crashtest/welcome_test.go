@@ -132,7 +132,7 @@ func newDatedWelcome(s *harness.Sim) func(p *post) *workflow.Workflow[string, st
 // A crash test of a workflow has NoStuck: the run that cannot repeat passes each other check.
 func TestWelcomeSurvivesEveryCrash(t *testing.T) {
 	scenario := welcomed(newCuredWelcome)
-	harness.Exhaust(t, scenario, harness.NoLostAck, harness.NeverOrphaned, harness.NoStuck)
+	harness.Exhaust(t, scenario, harness.NoLostAck, harness.NeverOrphaned, harness.NoStuck, harness.OneEnd)
 
 	dated := func(s *harness.Sim) { welcomed(newDatedWelcome(s))(s) }
 	harness.Exhaust(t, dated, harness.NoLostAck, harness.NeverOrphaned, harness.Budget(100))

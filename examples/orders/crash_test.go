@@ -100,7 +100,7 @@ func judgeSim(s *harness.Sim, shop *shop, b *simBank, numbers []int) error {
 
 // promises are the checks of each scenario, beside the judge.
 var promises = []harness.Option{
-	harness.NoLostAck, harness.NoTornBatch, harness.OneAlarm, harness.NeverOrphaned, harness.NoStuck,
+	harness.NoLostAck, harness.NoTornBatch, harness.OneAlarm, harness.NeverOrphaned, harness.NoStuck, harness.OneEnd,
 }
 
 // singly are the checks of each scenario with a bank that knows keys: each order is charged

@@ -36,7 +36,7 @@ var (
 	onObject    = []string{"seam", "internal/row", "storage", "alarm", "object"}
 	onJobs      = []string{"seam", "internal/row", "storage", "alarm", "object", "jobs"}
 	onRecovery  = []string{"seam", "internal/row", "storage", "alarm", "object", "jobs", "recovery"}
-	onJobEngine = []string{"seam", "internal/row", "storage", "alarm", "object", "jobs", "recovery", "jobs/engine"}
+	onJobEngine = []string{"seam", "internal/row", "storage", "alarm", "object", "jobs", "recovery", "jobs/engine", "jobs/verbs"}
 	everything  = []string{"*"}
 
 	jobTypes = []string{"jobs/continuous", "jobs/debounce", "jobs/workerpool", "jobs/workflow"}
@@ -60,6 +60,7 @@ var arrows = map[string]arrow{
 	"object/timers":       {ours: onJobs}, // above jobs, because their schedules are those of jobs
 	"recovery":            {ours: onJobs},
 	"jobs/engine":         {ours: onRecovery},
+	"jobs/verbs":          {ours: onJobs},
 	"jobs/continuous":     {ours: onJobEngine},
 	"jobs/debounce":       {ours: onJobEngine},
 	"jobs/workerpool":     {ours: onJobEngine},
@@ -69,6 +70,9 @@ var arrows = map[string]arrow{
 
 	// Unit tests of workflows in one call: test code of users, over the simulation.
 	"jobs/workflow/workflowtest": {ours: append(slices.Clone(onJobEngine), "jobs/workflow", "jobs/internal/*", "harness")},
+
+	// Lists and verbs for operators, over all job types.
+	"admin": {ours: append(slices.Clone(onJobEngine), "jobs/workerpool", "jobs/workflow/workflowrow")},
 
 	// Stored rows of a workflow in words, for package harness and tools.
 	"jobs/workflow/workflowrow": {ours: []string{"jobs/internal/history"}},

@@ -46,6 +46,7 @@ func (c Config) withDefaults() Config {
 	if c.Probes == 0 {
 		c.Probes = 1
 	}
+	c.Class.Internal = true // calls by name must not open or close it
 	if c.Failure == nil {
 		c.Failure = func(err error) bool { return !object.IsPermanent(err) }
 	}

@@ -86,7 +86,7 @@ func nanos(t time.Time) int64 {
 // holds it, for tools that look at a store. The error says that the row is of
 // another kind, or is a storage.ErrCorrupt.
 func DecodeExecution(key string, value []byte) (Execution, error) {
-	t, ok := strings.CutPrefix(key, executionPrefix)
+	t, ok := strings.CutPrefix(key, ExecutionPrefix)
 	if !ok {
 		return Execution{}, fmt.Errorf("jobs: the row %q is not that of an open execution", key)
 	}

@@ -33,10 +33,11 @@ type Execution struct {
 	Held bool
 }
 
-// executionPrefix begins the keys of open executions.
-const executionPrefix = "x/"
+// ExecutionPrefix begins the keys of open executions, for tools that read the rows of an object; see
+// DecodeExecution.
+const ExecutionPrefix = "x/"
 
-func executionKey(t Token) string { return executionPrefix + string(t) }
+func executionKey(t Token) string { return ExecutionPrefix + string(t) }
 
 // execution is an open execution as its engine knows it.
 type execution struct {
@@ -74,7 +75,7 @@ func (x *execution) alive() bool { return x.routine != nil }
 
 // read reads the rows of the executions that are open.
 func (e *Engine) read(ctx context.Context) error {
-	for item, err := range e.st.Storage().List(ctx, object.ListOptions{Prefix: executionPrefix}) {
+	for item, err := range e.st.Storage().List(ctx, object.ListOptions{Prefix: ExecutionPrefix}) {
 		if err != nil {
 			return err
 		}

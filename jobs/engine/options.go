@@ -96,7 +96,8 @@ const maxAlarmCrashes = 10
 
 // ClassOptions returns o as the class of a job needs it: a wake-up that fails, say
 // for a definition that cannot read the rows of an earlier one, is tried again
-// without end, at most about a minute apart, so that no job is forgotten.
+// without end, at most about a minute apart, so that no job is forgotten. Its methods are
+// internal, because a call by name would pass by the rules of its verbs.
 func ClassOptions(o object.ClassOptions) object.ClassOptions {
 	if o.AlarmRetry.MaxAttempts == 0 {
 		o.AlarmRetry.MaxAttempts = math.MaxInt
@@ -104,5 +105,6 @@ func ClassOptions(o object.ClassOptions) object.ClassOptions {
 	if o.MaxAlarmCrashes == 0 {
 		o.MaxAlarmCrashes = maxAlarmCrashes
 	}
+	o.Internal = true
 	return o
 }

@@ -42,7 +42,8 @@ func (p *partition) askCall(ctx context.Context, num uint64) error {
 	return p.putCall(ctx, num, jobs.Run{Number: 1, Scheduled: p.st.Now()})
 }
 
-// putCall stores the hook row of a dead letter with the progress of its call.
+// putCall stores the hook row of a dead letter with the progress of its call, unless the row is of
+// a newer death: the task was replayed and has died again while the call was under way.
 func (p *partition) putCall(ctx context.Context, num uint64, run jobs.Run) error {
 	b, err := json.Marshal(run)
 	if err != nil {
@@ -51,6 +52,9 @@ func (p *partition) putCall(ctx context.Context, num uint64, run jobs.Run) error
 	old, asked, err := p.st.Storage().Get(ctx, callKey(num))
 	if err != nil {
 		return err
+	}
+	if asked && scheduledOf(old).After(run.Scheduled) {
+		return nil
 	}
 	if err := p.st.Storage().PutBytes(ctx, callKey(num), b); err != nil {
 		return err
@@ -82,6 +86,15 @@ func callPlace(num uint64, value []byte) place {
 		return place{order: num}
 	}
 	return placeOfCall(num, run)
+}
+
+// scheduledOf is when the task of a stored call died; zero if the row cannot be decoded.
+func scheduledOf(value []byte) time.Time {
+	var run jobs.Run
+	if json.Unmarshal(value, &run) != nil {
+		return time.Time{}
+	}
+	return run.Scheduled
 }
 
 // fillCalls loads the first hook rows into the window p.owed if that is empty.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,6 +59,57 @@ func TestEachCallOfOnDeadKeepsItsWaits(t *testing.T) {
 				if !slices.Equal(at[in], want) {
 					t.Errorf("W6: window %d: OnDead was called for %s at %v s, want %v", window, in, at[in], want)
 				}
+			}
+			healthy(t, h)
+			must(0, h.Shutdown(ctx))
+		})
+	}
+}
+
+// Proves W6, J9: a task that was replayed dies again while the call of OnDead for its first death is under way. That
+// call fails and changes no wait of the call for the second death, whether it ends before that or after it.
+func TestCallOfOnDeadForAnEarlierDeath(t *testing.T) {
+	for _, ends := range []int{20, 50} { // after the newer call has failed, or while it is under way too
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			var at []int // the seconds at which OnDead was called
+			var mu sync.Mutex
+			until := func(second int) {
+				time.Sleep(time.Until(began.Add(time.Duration(second) * time.Second)))
+				synctest.Wait()
+			}
+			p := workerpool.New(config{
+				Name: "tasks", Retry: jobs.Retry{MaxAttempts: 1},
+				Work: func(context.Context, *workerpool.Task[string]) (string, error) { return "", errors.New("bad") },
+				OnDead: func(context.Context, workerpool.DeadLetter[string]) error {
+					mu.Lock()
+					at = append(at, int(time.Since(began)/time.Second))
+					calls := len(at)
+					mu.Unlock()
+					switch calls {
+					case 1:
+						time.Sleep(time.Until(began.Add(time.Duration(ends) * time.Second)))
+						return jobs.RetryAfter(time.Hour, errors.New("not now"))
+					case 2:
+						if ends == 50 {
+							time.Sleep(50 * time.Second)
+						}
+						return jobs.RetryAfter(time.Minute, errors.New("not now"))
+					}
+					return nil
+				},
+			})
+			h, _ := spied(t, memstore.New(), object.Options{}, p)
+			id := must(p.Enqueue(ctx, h, "a")).ID
+			until(10)
+			must(p.Replay(ctx, h, id))
+			until(2 * 3600)
+			want := []int{0, 10, 70}
+			if ends == 50 {
+				want = []int{0, 10, 120}
+			}
+			if !slices.Equal(at, want) {
+				t.Errorf("W6: OnDead was called at %v s, want %v", at, want)
 			}
 			healthy(t, h)
 			must(0, h.Shutdown(ctx))

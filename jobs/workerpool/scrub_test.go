@@ -2,14 +2,19 @@ package workerpool_test
 
 import (
 	"context"
+	"errors"
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
 // raw removes rows from a partition that a correct runtime would never remove.
@@ -122,5 +127,66 @@ func TestScrubFindsLostExecutions(t *testing.T) {
 	}
 	if s := must(p.Stats(ctx, h)); s.Check() != nil || s.Running != 2 || s.Lost != 1 {
 		t.Errorf("stats %+v", s)
+	}
+}
+
+// Proves R6, W1. A partition whose counters are damaged or gone is a finding, at rest and on a live
+// store, where a repair cannot mend it. An object of a user with such a key or name is none.
+func TestScrubFindsDamagedCounters(t *testing.T) {
+	cut := func(all rows) { all["c"] = all["c"][:3] }
+	for name, c := range map[string]struct {
+		change func(rows)
+		want   string // empty: no finding
+	}{
+		"well":                         {func(rows) {}, ""},
+		"cut":                          {cut, "cannot be decoded"},
+		"another sum":                  {func(all rows) { all["c"][4]++ }, "their sum is wrong"}, // one more is submitted
+		"gone":                         {func(all rows) { delete(all, "c") }, "has tasks and no counters"},
+		"cut, with an execution alone": {func(all rows) { cut(all); all.only("c", "x/") }, "cannot be decoded"},
+		"cut, with a dead task alone":  {func(all rows) { cut(all); all.only("c", "z/") }, "cannot be decoded"},
+		"cut, with no row of a task":   {func(all rows) { cut(all); all.only("c") }, ""},
+		"keys of a user": {func(all rows) {
+			cut(all)
+			all.only("c")
+			all["t/12345678"], all["t/1"], all["x/1"] = []byte(`"task"`), []byte("\x01\x00\x00"), []byte("\x01\x00\x06event/")
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mem := memstore.New()
+			p := workerpool.New(config{Name: "tasks"})
+			quiet := object.Options{Storage: storage.Options{Engine: mem, Shards: 1}, Logger: slog.New(slog.DiscardHandler)}
+			h := must(object.Open(quiet, p))
+			must(p.EnqueueBatch(ctx, h, []workerpool.Item[string]{item("a"), item("b"), item("c")}))
+			must(0, p.Nack(ctx, h, must(p.Claim(ctx, h, 2, time.Hour))[0].Lease, jobs.Permanent(errors.New("no"))))
+			must(0, h.Shutdown(ctx))
+			mem = rewrite(t, mem.Crash(0), c.change)
+			found := func(seen recovery.Scrubbed) {
+				t.Helper()
+				for _, f := range seen.Findings { // without counters a letter, a mark or an alarm may be a finding too
+					if f.Promise == "W1" && c.want != "" && strings.Contains(f.Problem, c.want) && !f.Repaired && !f.Suspect {
+						return
+					}
+				}
+				if c.want != "" || len(seen.Findings) > 0 {
+					t.Errorf("found %+v, want %q", seen, c.want)
+				}
+			}
+			store := must(storage.Open(storage.Options{Engine: mem, Shards: 1}))
+			found(must(recovery.ScrubStore(store)))
+			must(0, store.Close())
+			quiet.Storage.Engine = mem.Crash(0)
+			h = must(object.Open(quiet, object.Define("tasks", func(_ context.Context, st *object.State) (*raw, error) { return &raw{st}, nil })))
+			found(must(recovery.Scrub(ctx, h, recovery.ScrubOptions{Repair: true, Pause: 1})))
+			must(0, h.Shutdown(ctx))
+		})
+	}
+}
+
+// only removes all rows but those with keys that begin so.
+func (all rows) only(begins ...string) {
+	for key := range all {
+		if !slices.ContainsFunc(begins, func(b string) bool { return strings.HasPrefix(key, b) }) {
+			delete(all, key)
+		}
 	}
 }

@@ -473,7 +473,7 @@ func TestNamesOfPartitions(t *testing.T) {
 	p := workerpool.New(config{Name: "tasks"})
 	h := inMemory(t, object.Options{}, p)
 	for name, is := range map[string]bool{"0": true, "1": true, "1023": true, "1024": false, "-1": false, "01": false, "x": false, "": false} {
-		_, err := h.CallBytes(ctx, "tasks", name, "stats", []byte("{}"))
+		_, err := p.CallBytes(ctx, h, name, "stats", []byte("{}"))
 		if is != (err == nil) || !is && name != "" && (!errors.Is(err, jobs.ErrNotFound) || !strings.Contains(err.Error(), "is not the number of a partition")) {
 			t.Errorf("partition %q: %v", name, err)
 		}

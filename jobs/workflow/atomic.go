@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/jobs/internal/history"
@@ -67,7 +68,8 @@ func (t *Tx) Outbox() object.Caller { return t.st.Outbox() }
 // exactly once, because a crash leaves either all of it or nothing (F6). fn runs in a turn of
 // the run's object, so it must be quick and not wait. An error or a panic undoes its changes
 // and its messages, is recorded, and is not tried again. So is an object.ErrBatchTooLarge, of
-// changes that do not fit in one batch with the value.
+// changes that do not fit in one batch with the value. A fn that returns object.ErrNoSpace,
+// for example of a call that it makes, is called again each second until there is space (O17).
 //
 // The errors are those of Step.
 func Atomic[T any](ctx *Context, name string, fn func(ctx context.Context, tx *Tx) (T, error)) (T, error) {
@@ -94,6 +96,9 @@ func Atomic[T any](ctx *Context, name string, fn func(ctx context.Context, tx *T
 	return value, nil
 }
 
+// spaceEvery is how long an Atomic waits between two looks whether there is space again.
+const spaceEvery = time.Second
+
 // atomic reads the entry of an Atomic, or runs it.
 func (c *Context) atomic(name string, fn func(ctx context.Context, tx *Tx) ([]byte, error)) ([]byte, error) {
 	e, err := c.next(name, history.Atomic)
@@ -105,15 +110,22 @@ func (c *Context) atomic(name string, fn func(ctx context.Context, tx *Tx) ([]by
 			return nil, err
 		}
 		var made *history.Entry
+		full := false
 		c.s.turn(func(ctx context.Context) (err error) {
 			if c.begins() {
 				made, err = c.runAtomic(ctx, name, fn)
+			}
+			if full = made == nil && errors.Is(err, object.ErrNoSpace); full { // the transaction is undone, so the turn may go on
+				return nil
 			}
 			return err
 		})
 		if made != nil {
 			c.note(made)
 			e = made
+		}
+		if full { // if the sleep is cut short, the next turn tells why
+			_ = c.s.seams.Sleep(c.s.base, spaceEvery)
 		}
 	}
 	return e.Value, stepError(e)

@@ -1,5 +1,7 @@
 package workflow
 
+import "slices"
+
 // A repeat of several scopes has two parts. First each of them reads its entries, and then what is
 // new begins. If a branch began a step while another had still to read, that one might find that the
 // code does not follow the history, when an entry of the changed code is already stored: then
@@ -10,21 +12,41 @@ package workflow
 // all that it depended on was recorded before them. Changed code may: for example, a branch of an
 // Each goes on with a new step, and keeps the lane from a later branch that has entries. So the
 // second part also begins once all tasks are parked.
+//
+// The scopes begin the second part one after another, in the order in which they came to it. It is
+// the order of a run without a crash, so the same branch of an Each fails first. For that the last
+// one to come parks too: each that goes on wakes the next.
 
-// awaitRepeats returns when the second part of a repeat has begun. The scope is at the end of its
-// entries. It reports whether no operation may begin, as restless does.
+// awaitRepeats returns when it is the scope's place to begin the second part of a repeat. The scope
+// is at the end of its entries. It reports whether no operation may begin, as restless does.
 func (c *Context) awaitRepeats() (restless bool) {
 	s := c.s
 	s.mu.Lock()
-	s.hasReadLocked(c.sc)
-	waits := s.unread > 0
+	waits := s.unread > 0 || s.passing
 	restless = s.hold || s.closing()
 	s.mu.Unlock()
 	if !waits {
 		return restless
 	}
-	s.park(&waiter{ready: make(chan struct{}), repeats: true})
+	s.park(&waiter{ready: make(chan struct{}), repeats: c.sc})
+	s.pass()
 	return s.restless()
+}
+
+// pass wakes the next scope that is parked in awaitRepeats.
+func (s *stretch) pass() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.passLocked()
+}
+
+// passLocked is pass of a caller that holds s.mu.
+func (s *stretch) passLocked() {
+	i := slices.IndexFunc(s.waiters, func(w *waiter) bool { return w.repeats != nil })
+	s.passing = i >= 0
+	if s.passing {
+		s.wake(s.waiters[i])
+	}
 }
 
 // hasRead notes that a scope reads no further entry.
@@ -59,5 +81,5 @@ func (c *Context) parksAtEnd() {
 // repeated begins the second part. The caller holds s.mu.
 func (s *stretch) repeated() {
 	s.unread = 0
-	s.wakeAll(func(w *waiter) bool { return w.repeats })
+	s.passLocked()
 }

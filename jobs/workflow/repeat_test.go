@@ -187,6 +187,40 @@ func TestNewStepBeforeALaterBranch(t *testing.T) {
 	})
 }
 
+// Proves F3. After a crash the branches of an Each go on in the order of their items, whichever of them have
+// entries, as they begin without a crash: so the same one fails first. The tasks of this test run first
+// come, first served.
+func TestOrderOfARepeat(t *testing.T) {
+	harness.Exhaust(t, func(s *harness.Sim) {
+		begun := make(map[int][]int) // by start: the items in the order of their first steps in it
+		w := workflow.New[int, int]("order", workflow.Config{})
+		w.Func(func(c *workflow.Context, _ int) (int, error) {
+			_, err := workflow.Each(c, "item", []int{0, 1, 2, 3}, 0, func(c *workflow.Context, i int) (int, error) {
+				for _, name := range []string{"a", "b"} {
+					if _, err := workflow.Step(c, name, func(ctx context.Context) (int, error) {
+						if n := s.Crashes(); !slices.Contains(begun[n], i) {
+							begun[n] = append(begun[n], i)
+						}
+						return i, s.World().Do(workflow.Key(ctx), nil)
+					}); err != nil {
+						return 0, err
+					}
+				}
+				_, err := workflow.Step(c, "fail", func(context.Context) (int, error) { return 0, errNo }, workflow.Retry(jobs.Retry{MaxAttempts: 1}))
+				return 0, err
+			})
+			return 0, err
+		})
+		s.Host(w)
+		start(s, w, "1", 7)
+		_, err := ends(s, w, "1")
+		for _, items := range begun {
+			s.Always("in the order of the items", slices.IsSorted(items), items)
+		}
+		s.Always("the first item has failed first", strings.Contains(fmt.Sprint(err), "item 0: "), err)
+	}, harness.Depth(2), harness.Budget(200))
+}
+
 // Proves F10. A branch panics while another waits for the turn of an Atomic. Nothing new is stored after
 // the end of the stretch.
 func TestNothingNewBehindAPanic(t *testing.T) {

@@ -27,7 +27,7 @@ func restart[In, Out any](s *harness.Sim, w *workflow.Workflow[In, Out], id stri
 	}))
 }
 
-// Proves F19. Runs that have completed, failed and were cancelled begin anew: with the new input,
+// Proves F12, F19. Runs that have completed, failed and were cancelled begin anew: with the new input,
 // under new keys, with no dead letter and no Cancel, and with the signal that was not taken.
 // Case WF22.
 func TestCrashRestart(t *testing.T) {

@@ -23,6 +23,7 @@ func (s *Signal[T]) Name() string { return s.name }
 type declared interface {
 	Name() string
 	declare(d *definition) (method any)
+	sendDescribed(ctx context.Context, from object.Caller, w Named, id string, a signalArg) error
 }
 
 // declare adds the method that takes the signal to a workflow.

@@ -67,6 +67,7 @@ type stretch struct {
 	ended    chan struct{} // closed when outcome is set
 	gone     chan struct{} // closed when then the last task has ended
 	unread   int           // scopes with entries that they have not read to the end; 0: all of the history was repeated
+	passing  bool          // a scope was woken in awaitRepeats and has not passed that on
 	hold     bool          // no operation begins: the run is to be paused
 	cancel   bool          // the run is to be cancelled
 	reason   string        // why
@@ -112,7 +113,7 @@ type waiter struct {
 	sc       *scope    // nil: no Cancel wakes it
 	shielded bool      // from a Cancel
 	rests    bool      // until the next stretch, which begins at once
-	repeats  bool      // until the history was repeated; see awaitRepeats
+	repeats  *scope    // not nil: until the history was repeated; see awaitRepeats
 	woken    bool
 	timer    seam.Timer
 }
@@ -239,6 +240,9 @@ func (s *stretch) park(w *waiter) {
 	if !w.woken {
 		s.waiters = append(s.waiters, w)
 		s.live--
+		if w.repeats != nil {
+			s.hasReadLocked(w.repeats)
+		}
 		s.consider()
 		if !w.until.IsZero() && s.outcome.kind == running {
 			w.timer = s.seams.Clock.AfterFunc(max(w.until.Sub(s.now()), 0), func() {

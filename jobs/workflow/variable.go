@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -84,4 +85,43 @@ func (in *instance) variable(ctx context.Context, name string) (s shown, err err
 	s.codec = in.st.Driver().Codec()
 	s.Value, s.OK, err = in.st.Storage().Get(ctx, varPrefix+name)
 	return s, err
+}
+
+// described is a variable of a run as the view vars shows it: its value if that is JSON, and
+// otherwise the bytes that the host's codec has made of it.
+type described struct {
+	Name  string          `json:"name"`
+	Value json.RawMessage `json:"value,omitempty"`
+	Raw   []byte          `json:"raw,omitempty"`
+}
+
+// maxVariables and maxVariableBytes bound the view vars, because a run may set any number of
+// variables, and each may be large. Its first variable is always shown.
+const (
+	maxVariables     = 1000
+	maxVariableBytes = 1 << 20
+)
+
+// variables reads the variables of the run, in the order of their names.
+func (in *instance) variables(ctx context.Context, _ none) (all []described, err error) {
+	if err := in.existing(); err != nil {
+		return nil, err
+	}
+	bytes := 0
+	for item, err := range in.st.Storage().List(ctx, object.ListOptions{Prefix: varPrefix, Limit: maxVariables}) {
+		if err != nil {
+			return nil, err
+		}
+		if bytes += len(item.Value); bytes > maxVariableBytes && len(all) > 0 {
+			break
+		}
+		v := described{Name: item.Key[len(varPrefix):]}
+		if json.Valid(item.Value) {
+			v.Value = item.Value
+		} else {
+			v.Raw = item.Value
+		}
+		all = append(all, v)
+	}
+	return all, nil
 }

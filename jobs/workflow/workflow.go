@@ -38,6 +38,7 @@ type Workflow[In, Out any] struct {
 	retry     *object.Method[none, none]
 	restart   *object.Method[In, none]
 	entries   *object.Method[page, []Entry]
+	variables *object.Method[none, []described]
 
 	startChild *object.Method[childStart[In], none]
 }
@@ -95,6 +96,7 @@ func New[In, Out any](name string, c Config) *Workflow[In, Out] {
 		return in.restart(ctx, raw)
 	}, object.Sent(func(In) none { return none{} }))
 	w.entries = object.Handle(d.class, "history", (*instance).page)
+	w.variables = object.Handle(d.class, "variables", (*instance).variables)
 	w.startChild = object.Handle(d.class, "start child", func(in *instance, ctx context.Context, a childStart[In]) (none, error) {
 		raw, err := in.encodeInput(a.Input)
 		if err != nil {

@@ -1,5 +1,6 @@
-// Package cli is the command line of Holdfast: lists, one object, events, dead letters, a check
-// of all files, the work that a crash has left behind, and why something does not run.
+// Package cli is the command line of Holdfast: lists, one object, events, jobs and tasks, dead
+// letters, a check of all files, the work that a crash has left behind, and why something does not
+// run.
 //
 // The verbs read a directory without changing a byte of it, so that a look leaves no trace for
 // the next open. The command holdfast is Main without definitions, and it runs no user code. A
@@ -123,7 +124,8 @@ func (s *session) root() *cobra.Command {
 		Short: "Looks at a store of durable objects and operates it",
 		Long: `Looks at a store of durable objects and operates it.
 
-The store is that of a directory which no process has open; no byte of it changes.
+The store is that of a directory which no process has open; no byte of it changes, but by
+verbs with --open or --repair, which open the store as the program itself does.
 Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot open, 4 refused.`,
 		Example:       fmt.Sprintf("  %s --dir data verify\n  %[1]s --dir data ls cart", s.program.Name),
 		SilenceUsage:  true,
@@ -140,6 +142,6 @@ Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot open, 4 refused.`,
 	root.PersistentFlags().StringVar(&s.dir, "dir", "", "directory of the store")
 	root.PersistentFlags().StringVarP(&s.format, "output", "o", "table", "table, wide or json")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(s.ls(), s.inspect(), s.events(), s.dead(), s.verify(), s.recover(), s.why())
+	root.AddCommand(s.ls(), s.inspect(), s.events(), s.jobs(), s.tasks(), s.dead(), s.verify(), s.recover(), s.why())
 	return root
 }

@@ -14,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/alarm"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // cart is the class of the tests: a handler that stores a key, tells an event, sets an alarm
@@ -258,6 +260,39 @@ func TestVerify(t *testing.T) {
 	}
 	run(t, Program{}, "--dir", dir, "ls").must(t, Unopened, filepath.Base(manifest))
 	run(t, Program{}, "--dir", filepath.Join(dir, "none"), "verify").must(t, Unopened, "none")
+}
+
+// Proves R6: verify and recover tell of a row that cannot be decoded, name its object and exit with
+// 1; recover goes on behind it.
+func TestUnreadableRow(t *testing.T) {
+	dir := killed(t)
+	store, err := storage.Open(storage.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bob, err := store.Find(carts.ID("bob"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, _, err := store.Alarm(bob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := alarm.DecodeRow(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	due := alarm.Nanos(row.Due)
+	var b storage.Batch
+	b.MoveAlarm(bob, &due, &due, []byte{0}, alarm.AppendIndex(nil, row.Gen, "cart", "bob"))
+	if _, err := store.Commit(&b); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	run(t, Program{}, "--dir", dir, "verify").must(t, Found, "cart/bob", "the alarm row cannot be decoded", "1 finding")
+	run(t, Program{}, "--dir", dir, "recover").must(t, Found, "cart/bob", "the alarm row cannot be decoded", "1 object with an open execution", "cart/alice")
 }
 
 // recover --repair of a program that knows the classes recovers, and ends in order.

@@ -40,13 +40,17 @@ It exits with 1 if there is something to recover.`,
 
 func (s *session) lookAhead(ctx context.Context, store *storage.Store) error {
 	p, err := recovery.LookAhead(ctx, store, time.Now())
-	if err != nil {
+	many := errors.Is(err, storage.ErrManyFindings)
+	if err != nil && !many {
 		return err
 	}
 	if s.format == "json" {
 		err = printJSON(s.out, p)
 	} else {
 		err = s.printPreview(p)
+	}
+	if many {
+		s.note("the look ended after so many findings")
 	}
 	if err == nil && !p.Clean() {
 		err = &exit{code: Found}
@@ -94,35 +98,26 @@ func (s *session) printFindings(seen recovery.Scrubbed) error {
 		if f.Repaired {
 			problem += ", repaired"
 		}
-		rows = append(rows, []string{shownID(f.ID), f.Promise, problem})
+		where := "-"
+		if f.ID != (storage.ID{}) {
+			where = shownID(f.ID)
+		}
+		rows = append(rows, []string{where, f.Promise, problem})
 	}
 	return s.print(nil, []string{"OBJECT", "PROMISE", "PROBLEM"}, rows)
 }
 
 // repair opens the store with the classes of the program.
-func (s *session) repair(ctx context.Context) (err error) {
-	if len(s.program.Definitions) == 0 {
-		return &exit{Refused, fmt.Errorf("%s knows no classes, so it cannot run their code: use the recover --repair of the program that defines them", s.program.Name)}
-	}
-	if s.dir == "" {
-		return usage("--dir is missing: name the directory of the store")
-	}
-	if err := exists(s.dir); err != nil {
+func (s *session) repair(ctx context.Context) error {
+	var seen recovery.Scrubbed
+	var report recovery.Report
+	err := s.open(ctx, "recover --repair", func(host *object.Host) (err error) {
+		seen, err = recovery.Scrub(ctx, host, recovery.ScrubOptions{Repair: true})
+		return unopened(err)
+	}, func(host *object.Host) { report = recovery.Recovered(host) })
+	if err != nil {
 		return err
 	}
-	o := s.program.Options
-	o.Dir = s.dir
-	host, err := object.Open(o, s.program.Definitions...)
-	if err != nil {
-		return unopened(err)
-	}
-	seen, err := recovery.Scrub(ctx, host, recovery.ScrubOptions{Repair: true})
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-	if err := errors.Join(err, host.Shutdown(stop)); err != nil {
-		return unopened(err)
-	}
-	report := recovery.Recovered(host)
 	if s.format == "json" {
 		err = printJSON(s.out, struct {
 			recovery.Report
@@ -135,13 +130,4 @@ func (s *session) repair(ctx context.Context) (err error) {
 		err = &exit{code: Found}
 	}
 	return err
-}
-
-// exists refuses a directory that holds no store, because Open would make one in it.
-func exists(dir string) error {
-	store, err := storage.OpenReadOnly(storage.Options{Dir: dir})
-	if err != nil {
-		return unopened(err)
-	}
-	return unopened(store.Close())
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,6 +22,44 @@ func (s *session) read(fn func(*storage.Store, object.Reader) error) error {
 	}
 	err = fn(store, object.NewReader(store))
 	return errors.Join(refused(err), unopened(store.Close()))
+}
+
+// open opens the store of --dir as the program does, gives the host to fn, and ends in order. Alarms
+// fire and jobs run meanwhile. ended, if there is one, is called after the end, if that was in
+// order. verb is for the error of a program without classes.
+func (s *session) open(ctx context.Context, verb string, fn func(*object.Host) error, ended func(*object.Host)) error {
+	if len(s.program.Definitions) == 0 {
+		return &exit{Refused, fmt.Errorf("%s knows no classes, so it cannot run their code: use the %s of the program that defines them", s.program.Name, verb)}
+	}
+	if s.dir == "" {
+		return usage("--dir is missing: name the directory of the store")
+	}
+	if err := exists(s.dir); err != nil {
+		return err
+	}
+	o := s.program.Options
+	o.Dir = s.dir
+	host, err := object.Open(o, s.program.Definitions...)
+	if err != nil {
+		return unopened(err)
+	}
+	err = fn(host)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	closing := host.Shutdown(stop)
+	if closing == nil && ended != nil {
+		ended(host)
+	}
+	return errors.Join(err, unopened(closing))
+}
+
+// exists refuses a directory that holds no store, because Open would make one in it.
+func exists(dir string) error {
+	store, err := storage.OpenReadOnly(storage.Options{Dir: dir})
+	if err != nil {
+		return unopened(err)
+	}
+	return unopened(store.Close())
 }
 
 // refused gives the error of a look its code of exit: an argument that the store refuses is a

@@ -84,7 +84,7 @@ func (s *session) scrub(ctx context.Context) (found []finding, err error) {
 	found = []finding{}
 	for _, f := range p.Findings {
 		if !f.Suspect {
-			found = append(found, finding{Object: &f.ID, Promise: f.Promise, Text: f.Problem})
+			found = append(found, finding{Object: idOrNone(f.ID), Promise: f.Promise, Text: f.Problem})
 		}
 	}
 	return found, unopened(errors.Join(err, store.Close()))

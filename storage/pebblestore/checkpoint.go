@@ -16,8 +16,8 @@ var ErrBadTarget = errors.New("storage: checkpoint: not a new directory beside t
 // all batches that were applied before the call. Tables are linked where that is possible, and
 // copied otherwise; the rest is copied. A failure is an error of the checkpoint alone: it removes
 // the new directory, and the database lives on. The copy has its sums, so OpenReadOnly and Inspect
-// read it.
-func (e *Store) Checkpoint(to string) (err error) {
+// read it. ended is asked before each write of the copy; its error ends the checkpoint.
+func (e *Store) Checkpoint(to string, ended func() error) (err error) {
 	if e.readOnly {
 		return ErrReadOnly
 	}
@@ -37,13 +37,18 @@ func (e *Store) Checkpoint(to string) (err error) {
 	if err := e.target(to); err != nil { // another Checkpoint has made it meanwhile
 		return err
 	}
+	if err := ended(); err != nil { // while another Checkpoint was made
+		return err
+	}
+	e.files.ended.Store(&ended)
+	defer e.files.ended.Store(nil)
 	defer e.log.recoverFatal(&err)
 	err = errors.Join(e.db.Checkpoint(to), e.files.takeOutside())
 	if errors.Is(err, fs.ErrExist) { // another process has made it, so it is not removed
 		return fmt.Errorf("%w: %w", ErrBadTarget, err)
 	}
 	if err == nil {
-		err = finishCopy(Dir{e.dir.FS, to})
+		err = finishCopy(Dir{e.dir.FS, to}, ended)
 	}
 	if err == nil {
 		err = e.log.failed()
@@ -103,7 +108,7 @@ func (e *Store) target(to string) error {
 // ones, which would look like damage. All that was synced before lies before them.
 //
 // It also makes the lock file, because readers of a directory without one hold no lock.
-func finishCopy(d Dir) error {
+func finishCopy(d Dir, ended func() error) error {
 	if err := d.Write(lockFile, ""); err != nil {
 		return err
 	}
@@ -132,6 +137,9 @@ func finishCopy(d Dir) error {
 	for _, name := range names {
 		if !hasSum(name) {
 			continue
+		}
+		if err := ended(); err != nil {
+			return err
 		}
 		info, err := d.FS.Stat(d.Join(name))
 		if err != nil {

@@ -70,6 +70,29 @@ type failStopFS struct {
 
 	lastRead atomic.Pointer[string] // the file opened last for reading
 	outside  atomic.Pointer[error]  // the first failed sync of a directory that is not the store's
+
+	ended atomic.Pointer[func() error] // the end of the Checkpoint that is being made; nil: there is none
+}
+
+// outsideEnded is the error that ends the checkpoint which is being made, or nil.
+func (fsys *failStopFS) outsideEnded() error {
+	if ended := fsys.ended.Load(); ended != nil {
+		return (*ended)()
+	}
+	return nil
+}
+
+// outsideFile is a file of a checkpoint, which ends before a write once it is to end.
+type outsideFile struct {
+	vfs.File
+	fsys *failStopFS
+}
+
+func (f *outsideFile) Write(p []byte) (int, error) {
+	if err := f.fsys.outsideEnded(); err != nil {
+		return 0, err
+	}
+	return f.File.Write(p)
 }
 
 // outsideDir is a directory that is not the store's. Pebble panics where a sync of one fails, so
@@ -112,7 +135,14 @@ func isTable(name string) bool {
 // guard makes a file with open, or in memory after the end.
 func (fsys *failStopFS) guard(name string, open func() (vfs.File, error)) (vfs.File, error) {
 	if !fsys.isOwn(name) {
-		return open()
+		if err := fsys.outsideEnded(); err != nil {
+			return nil, err
+		}
+		f, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return &outsideFile{f, fsys}, nil
 	}
 	if fsys.end.err() == nil {
 		f, err := open()
@@ -223,6 +253,9 @@ func (fsys *failStopFS) Rename(from, to string) error {
 
 func (fsys *failStopFS) Link(from, to string) error {
 	if !fsys.isOwn(to) {
+		if err := fsys.outsideEnded(); err != nil {
+			return err
+		}
 		return fsys.FS.Link(from, to)
 	}
 	return fsys.mustChange(from, func(in vfs.FS) error { return in.Link(from, to) })

@@ -136,6 +136,14 @@ var branchMutants = []mutant{
 		Package: "jobs/workflow", Test: "TestCrashRestart/map",
 	},
 	{
+		Name: "restart-keeps-the-output", Promise: "F12", File: "jobs/workflow/restart.go",
+		Edits: []edit{{
+			Old: `in.st.Storage().Remove(ctx, outputKey)`,
+			New: `in.st.Storage().Remove(ctx, map[bool]string{false: outputKey, true: "no output"}[mutant("restart-keeps-the-output")])`,
+		}},
+		Package: "jobs/workflow", Test: "TestCrashRestart/map",
+	},
+	{
 		Name: "restart-keeps-the-letter", Promise: "F19", File: "jobs/workflow/restart.go",
 		Edits: []edit{{
 			Old: `		if letter == 0 {
@@ -160,12 +168,36 @@ var branchMutants = []mutant{
 	{
 		Name: "new-begins-beside-a-repeat", Promise: "F3", File: "jobs/workflow/repeat.go",
 		Edits: []edit{{
-			Old: `	waits := s.unread > 0
+			Old: `	waits := s.unread > 0 || s.passing
 `,
-			New: `	waits := s.unread > 0 && !mutant("new-begins-beside-a-repeat")
+			New: `	waits := (s.unread > 0 || s.passing) && !mutant("new-begins-beside-a-repeat")
 `,
 		}},
 		Package: "jobs/workflow", Test: "TestChangedCodeBesideARepeat",
+	},
+	{
+		Name: "last-to-repeat-goes-first", Promise: "F3", File: "jobs/workflow/repeat.go",
+		Edits: []edit{{
+			Old: `	s.pass()
+`,
+			New: `	if !mutant("last-to-repeat-goes-first") {
+		s.pass()
+	}
+`,
+		}, {
+			Old: `	s.unread = 0
+`,
+			New: `	s.unread = 0
+	if mutant("last-to-repeat-goes-first") {
+		for i := len(s.waiters) - 1; i >= 0; i-- {
+			if s.waiters[i].repeats != nil {
+				s.wake(s.waiters[i])
+			}
+		}
+	}
+`,
+		}},
+		Package: "jobs/workflow", Test: "TestOrderOfARepeat",
 	},
 	{
 		Name: "new-waits-for-a-branch-behind-it", Promise: "F3", File: "jobs/workflow/stretch.go",

@@ -296,6 +296,16 @@ var directoryMutants = []mutant{
 		Package: "storage/pebblestore", Test: "TestCopyOfALogIsCut",
 	},
 	{
+		Name: "copy-holds-up-its-end", Promise: "S15", File: "storage/pebblestore/failstop.go",
+		Edits: []edit{{
+			Old: `	if ended := fsys.ended.Load(); ended != nil {
+`,
+			New: `	if ended := fsys.ended.Load(); ended != nil && !mutant("copy-holds-up-its-end") {
+`,
+		}},
+		Package: "storage", Test: "TestCheckpointEnds",
+	},
+	{
 		Name: "failed-sync-of-the-copy-is-not-told", Promise: "S15", File: "storage/pebblestore/checkpoint.go",
 		Edits: []edit{{
 			Old: `	err = errors.Join(e.db.Checkpoint(to), e.files.takeOutside())

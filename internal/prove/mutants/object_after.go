@@ -13,8 +13,8 @@ var delayMutants = []mutant{
 	{
 		Name: "early-after-the-clock-was-put-back", Promise: "M4", File: "object/message_turn.go",
 		Edits: []edit{{
-			Old: `		if m.early() {`,
-			New: `		if m.early() && !mutant("early-after-the-clock-was-put-back") {`,
+			Old: `		if m.host.early(m.due) {`,
+			New: `		if m.host.early(m.due) && !mutant("early-after-the-clock-was-put-back") {`,
 		}},
 		Package: "object", Test: "TestAfterWithTheClockPutBack",
 	},
@@ -128,24 +128,21 @@ var delayMutants = []mutant{
 		Package: "object", Test: "TestDelayedMessagesThatCannotBeHandled",
 	},
 	{
-		Name: "late-report-of-a-message-loses-its-retry", Promise: "M3", File: "object/message_mail.go",
+		Name: "message-is-handled-before-its-hand-over", Promise: "M3", File: "object/message_mail.go",
 		Edits: []edit{{
-			Old: `			x.later.Set(m.entry(m.due))
-		case`,
-			New: `			if !mutant("late-report-of-a-message-loses-its-retry") {
-				x.later.Set(m.entry(m.due))
-			}
-		case`,
+			Old: `		if e.Object >= below {`,
+			New: `		if e.Object >= below && !mutant("message-is-handled-before-its-hand-over") {`,
 		}},
-		Package: "object", Test: "TestReportOfADelayedMessageAfterItsAttempt",
+		Package: "object", Test: "TestDelayedMessageBeforeItsReport",
 	},
 	{
 		Name: "slow-receiver-takes-all-places", Promise: "M7", File: "object/internal/inbox/share.go",
 		Edits: []edit{{
-			Old: `	case s.reading, s.behind && at.Compare(s.first) >= 0 && at.Compare(s.read) >= 0, len(s.under) >= x.most():
+			Old: `	switch {
+	case slices.Contains(s.under, at.Seq):
 `,
-			New: `	case mutant("slow-receiver-takes-all-places"):
-	case s.reading, s.behind && at.Compare(s.first) >= 0 && at.Compare(s.read) >= 0, len(s.under) >= x.most():
+			New: `	switch {
+	case mutant("slow-receiver-takes-all-places"), slices.Contains(s.under, at.Seq):
 `,
 		}},
 		Package: "object", Test: "TestSlowReceiversLeavePlaces/39_slow",
@@ -157,6 +154,62 @@ var delayMutants = []mutant{
 			New: `	if s.behind && !s.reading && last <= x.most()/2 && !mutant("message-without-a-place-is-forgotten") {`,
 		}},
 		Package: "object", Test: "TestSlowReceiversLeavePlaces/1_slow",
+	},
+	{
+		Name: "messages-that-were-found-have-no-places", Promise: "M6", File: "object/internal/inbox/share.go",
+		Edits: []edit{{
+			Old: `		x.place(s, m.Seq)
+`,
+			New: `		if !mutant("messages-that-were-found-have-no-places") {
+			x.place(s, m.Seq)
+		}
+`,
+		}},
+		Package: "object/internal/inbox", Test: "TestSharesForgetNoMessage",
+	},
+	{
+		Name: "message-gets-a-place-during-a-reading", Promise: "M6", File: "object/internal/inbox/share.go",
+		Edits: []edit{{
+			Old: `	case s.reading, s.behind`,
+			New: `	case s.reading && !mutant("message-gets-a-place-during-a-reading"), s.behind`,
+		}},
+		Package: "object/internal/inbox", Test: "TestSharesFireOnce",
+	},
+	{
+		Name: "reading-goes-on-behind-its-end", Promise: "M6", File: "object/message_turn.go",
+		Edits: []edit{{
+			Old: `return due, !over, nil`,
+			New: `return due, !over || mutant("reading-goes-on-behind-its-end") && len(due) == c.Room, nil`,
+		}},
+		Package: "object", Test: "TestMessagesThatRestInOnePlace",
+	},
+	{
+		Name: "message-that-left-is-found-again", Promise: "M4", File: "object/internal/inbox/share.go",
+		Edits: []edit{{
+			Old: `{ return slices.Contains(c.under, seq) }`,
+			New: `{ return !mutant("message-that-left-is-found-again") && slices.Contains(c.under, seq) }`,
+		}},
+		Package: "object/internal/inbox", Test: "TestShareOfAReceiverThatIsBehind",
+	},
+	{
+		Name: "early-messages-keep-places", Promise: "M4", File: "object/message_turn.go",
+		Edits: []edit{{
+			Old: `			case x.host.early(l.Due):`,
+			New: `			case x.host.early(l.Due) && !mutant("early-messages-keep-places"):`,
+		}},
+		Package: "object", Test: "TestMessagesWithoutAPlaceWithTheClockPutBack",
+	},
+	{
+		Name: "deleted-message-keeps-its-place", Promise: "M7", File: "object/message_mail.go",
+		Edits: []edit{{
+			Old: `	x.leave(inbox.Receiver{ID: id.To, Shard: id.Shard}, id.Seq)
+`,
+			New: `	if !mutant("deleted-message-keeps-its-place") {
+		x.leave(inbox.Receiver{ID: id.To, Shard: id.Shard}, id.Seq)
+	}
+`,
+		}},
+		Package: "object", Test: "TestDeletedMessageGivesItsPlaceBack",
 	},
 	{
 		Name: "deleted-messages-end-the-catching-up", Promise: "M7", File: "object/internal/inbox/share.go",

@@ -88,12 +88,25 @@ var poolMutants = []mutant{
 	{
 		Name: "scrub-passes-over-pools", Promise: "R6", File: "recovery/scrub_pool.go",
 		Edits: []edit{{
-			Old: `	if err != nil || !f.pool.decode(raw) {
+			Old: `	if !f.pool.decode(raw) {
 `,
-			New: `	if err != nil || mutant("scrub-passes-over-pools") || !f.pool.decode(raw) {
+			New: `	if mutant("scrub-passes-over-pools") {
+		return nil
+	}
+	if !f.pool.decode(raw) {
 `,
 		}},
 		Package: "jobs/workerpool", Test: "TestScrubArmsAPartition",
+	},
+	{
+		Name: "scrub-passes-over-damaged-counters", Promise: "W1", File: "recovery/scrub_pool.go",
+		Edits: []edit{{
+			Old: `	case err != nil || !is:
+`,
+			New: `	case err != nil || !is || mutant("scrub-passes-over-damaged-counters"):
+`,
+		}},
+		Package: "jobs/workerpool", Test: "TestScrubFindsDamagedCounters",
 	},
 	{
 		Name: "lost-executions-not-counted", Promise: "R6", File: "recovery/scrub_pool.go",
@@ -272,6 +285,14 @@ var poolMutants = []mutant{
 `,
 		}},
 		Package: "jobs/workerpool", Test: "TestMoreBeginsThanABatchHolds",
+	},
+	{
+		Name: "call-of-an-earlier-death-replaces-a-newer-one", Promise: "W6", File: "jobs/workerpool/hook.go",
+		Edits: []edit{{
+			Old: `	if asked && scheduledOf`,
+			New: `	if asked && !mutant("call-of-an-earlier-death-replaces-a-newer-one") && scheduledOf`,
+		}},
+		Package: "jobs/workerpool", Test: "TestCallOfOnDeadForAnEarlierDeath",
 	},
 	{
 		Name: "calls-of-ondead-do-not-wait", Promise: "W6", File: "jobs/workerpool/hook.go",

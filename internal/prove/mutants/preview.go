@@ -11,6 +11,18 @@ var previewMutants = []mutant{
 		Package: "recovery", Test: "TestLookAhead",
 	},
 	{
+		Name: "look-ahead-ends-at-a-damaged-mark", Promise: "R6", File: "object/host_recovery.go",
+		Edits: []edit{{
+			Old: `			case len(damaged) < mostErrors:
+`,
+			New: `			case mutant("look-ahead-ends-at-a-damaged-mark"):
+				return err
+			case len(damaged) < mostErrors:
+`,
+		}},
+		Package: "recovery", Test: "TestLookAheadGoesOnAfterDamage",
+	},
+	{
 		Name: "look-ahead-is-clean-after-a-crash", Promise: "S13", File: "recovery/preview.go",
 		Edits: []edit{{
 			Old: `	if p.Previous.Epoch > 0 && !p.Previous.Clean || p.Open > 0 {`,

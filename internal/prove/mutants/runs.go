@@ -156,9 +156,12 @@ var runMutants = []mutant{
 	{
 		Name: "no-second-look-on-a-live-store", Promise: "R6", File: "recovery/scrub.go",
 		Edits: []edit{{
-			Old: `	return again == f, err
+			Old: `	if err != nil || again != f && again.damage == "" {
 `,
-			New: `	return again == f || mutant("no-second-look-on-a-live-store"), err
+			New: `	if mutant("no-second-look-on-a-live-store") {
+		again = f
+	}
+	if err != nil || again != f && again.damage == "" {
 `,
 		}},
 		Package: "recovery", Test: "TestSecondLookOnALiveStore",

@@ -137,6 +137,34 @@ var simulationMutants = []mutant{
 		Package: "harness", Test: "TestNoStuckByTheLabel",
 	},
 	{
+		Name: "lost-end-must-stay", Promise: "F12", File: "harness/checker_one_end.go",
+		Edits: []edit{{
+			Old: `	if last {
+`,
+			New: `	if last || mutant("lost-end-must-stay") {
+`,
+		}},
+		Package: "harness", Test: "TestOneEndAcrossACrash",
+	},
+	{
+		Name: "second-end-is-not-told", Promise: "F12", File: "harness/checker_one_end.go",
+		Edits: []edit{{
+			Old: `				if t.end.Kind != "" {
+`,
+			New: `				if t.end.Kind != "" && !mutant("second-end-is-not-told") {
+`,
+		}},
+		Package: "harness", Test: "TestOneEnd/two_ends",
+	},
+	{
+		Name: "end-compared-over-another-begin", Promise: "F12", File: "harness/checker_one_end.go",
+		Edits: []edit{{
+			Old: `told.begun <= was.event &&`,
+			New: `(told.begun <= was.event || mutant("end-compared-over-another-begin")) &&`,
+		}},
+		Package: "harness", Test: "TestOneEnd/an_end_after_another_begin",
+	},
+	{
 		Name: "lost-answer-of-an-effect-not-done", Promise: "A4", File: "harness/world.go",
 		Edits: []edit{{
 			Old: `	if _, lost := w.s.strikes(lostAnswer, atAnswer, key); lost {

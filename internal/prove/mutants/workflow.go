@@ -70,6 +70,29 @@ var workflowMutants = []mutant{
 		Package: "jobs/workflow", Test: "TestCrashContinueAs",
 	},
 	{
+		Name: "newest-signal-is-taken-first", Promise: "F5", File: "jobs/workflow/signals.go",
+		Edits: []edit{{
+			Old: `	w.sizes[seq] = bytes
+`,
+			New: `	if mutant("newest-signal-is-taken-first") {
+		w.byName[name] = append([]uint64{seq}, w.byName[name][:len(w.byName[name])-1]...)
+	}
+	w.sizes[seq] = bytes
+`,
+		}},
+		Package: "jobs/workflow", Test: "TestCrashHistoryOfARun/map",
+	},
+	{
+		Name: "ended-run-takes-a-signal", Promise: "F5", File: "jobs/workflow/signals.go",
+		Edits: []edit{{
+			Old: `	case in.job.Meta().Status.Ended():
+`,
+			New: `	case in.job.Meta().Status.Ended() && !mutant("ended-run-takes-a-signal"):
+`,
+		}},
+		Package: "jobs/workflow", Test: "TestCrashHistoryOfARun/map",
+	},
+	{
 		Name: "signal-stays-when-taken", Promise: "F5", File: "jobs/workflow/signals.go",
 		Edits: []edit{{
 			Old: `	if err := in.st.Storage().Remove(ctx, seqKey(signalPrefix, seq)); err != nil {

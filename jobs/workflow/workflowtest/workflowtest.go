@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -38,8 +37,7 @@ const (
 //
 // Outputs are equal if their JSON is, or if Out has a method Equal(Out) bool that says so. An
 // output with times needs one, because a crash delays the run. Errors are equal if their texts
-// are, but for the places of items: of branches that fail side by side in one Each, another may
-// be the first after a crash.
+// are.
 func Run[In, Out any](t testing.TB, w *workflow.Workflow[In, Out], in In, opts ...Option) (Out, error) {
 	t.Helper()
 	around := &world{steps: make(map[string]any), asked: make(map[string]bool)}
@@ -56,7 +54,7 @@ func Run[In, Out any](t testing.TB, w *workflow.Workflow[In, Out], in In, opts .
 		case got.started: // else it is another life of the id: its random numbers and keys are others
 			got.compare(s, around, first)
 		}
-	}, harness.Budget(budget), harness.Shards(1), harness.NoStuck, harness.HostOptions(around.host))
+	}, harness.Budget(budget), harness.Shards(1), harness.NoStuck, harness.OneEnd, harness.HostOptions(around.host))
 	if err != nil {
 		t.Fatalf("workflowtest: %s: %s", w.Name(), around.text(err))
 	}
@@ -105,15 +103,8 @@ func (e *ending[Out]) compare(s *harness.Sim, w *world, first *ending[Out]) {
 	}
 }
 
-// item is the place of a branch in the error of its Each.
-var item = regexp.MustCompile(`\bitem \d+: `)
-
-// equals compares errors without the places of branches, and asks the output, if it has a
-// method for that.
+// equals asks the output, if it has a method for that.
 func (e *ending[Out]) equals(first *ending[Out]) bool {
-	if e.err != nil && first.err != nil {
-		return item.ReplaceAllString(e.outcome(), "") == item.ReplaceAllString(first.outcome(), "")
-	}
 	out, ok := any(e.out).(interface{ Equal(Out) bool })
 	return ok && e.err == nil && first.err == nil && out.Equal(first.out)
 }

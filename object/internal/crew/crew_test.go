@@ -2,6 +2,7 @@ package crew
 
 import (
 	"context"
+	"runtime"
 	"testing"
 )
 
@@ -82,5 +83,70 @@ func TestCrewTakesAlarmsAndOthersInTurn(t *testing.T) {
 	e.runNext()
 	if want := "xaybcdef"; order != want {
 		t.Errorf("taken in the order %s, want %s", order, want)
+	}
+}
+
+// Running yields the runners at work, each once, and none that has ended, also if it has ended
+// its goroutine.
+func TestRunningRunners(t *testing.T) {
+	e := &calledTasks{}
+	c := &Crew{executor: e}
+	running := func() (n int) {
+		c.Running(func(r Runner) {
+			if r == nil {
+				t.Error("a member without a runner is at work")
+			}
+			n++
+		})
+		return n
+	}
+	depth := 0
+	for range 20 {
+		c.Add(Func(func() {
+			if depth++; running() != depth {
+				t.Errorf("%d runners are told, and %d run", running(), depth)
+			}
+			if depth < 20 {
+				e.runNext()
+			}
+		}))
+	}
+	e.runNext()
+	for len(e.tasks) > 0 {
+		e.runNext()
+	}
+	if n := running(); n != 0 || depth != 20 {
+		t.Errorf("%d of %d runners are told after their end", n, depth)
+	}
+	done := make(chan struct{})
+	c.Add(Func(func() { runtime.Goexit() }))
+	go func() {
+		defer close(done)
+		e.runNext()
+	}()
+	<-done
+	if n := running(); n != 0 || len(c.free) != 20 {
+		t.Errorf("%d runners are told after one has ended its goroutine, and %d members are free, want 0 and 20", n, len(c.free))
+	}
+}
+
+// A burst leaves a bounded number of members behind.
+func TestFreeMembersAreBounded(t *testing.T) {
+	e := &calledTasks{}
+	c := &Crew{executor: e}
+	const n = maxFree + 10
+	depth := 0
+	for range n {
+		c.Add(Func(func() {
+			if depth++; depth < n {
+				e.runNext()
+			}
+		}))
+	}
+	for len(e.tasks) > 0 {
+		e.runNext()
+	}
+	if len(c.free) != maxFree || len(c.members) != 0 {
+		t.Errorf("%d members are kept, and %d are at work, want %d and 0", len(c.free), len(c.members), maxFree)
 	}
 }

@@ -19,14 +19,15 @@ const Places = 256
 // A message that gets no place is let go: the scheduler drops it, and it waits on disk. Shares keeps
 // for the receiver between which moments of the index such messages lie, and so takes the
 // same memory however many they are. When half of the receiver's messages under way have
-// ended, the caller reads that part of the index again (catching up) and has the scheduler
-// fire the first of them:
+// ended, the caller reads that part of the index again (catching up). Those that it has found get
+// places at once, and the scheduler fires them:
 //
-//	Enter: no place → behind → Leave: read → Begin … End → Enter
+//	Enter: no place → behind → Leave: read → Begin … End: places → Enter
 //
-// While messages are behind, a message under way will leave, or a reading is under way, or the
-// caller of End has set a timer for Resume. So none is forgotten. The zero value is empty. Its
-// methods may be called from any goroutine; nothing waits while the mutex is held.
+// So a message that has had a place does not lie among those that were let go, and is not fired again
+// if it stays stored. While messages are behind, a message with a place will leave, or a reading is
+// under way, or the caller of End has set a timer for Resume. So none is forgotten. The zero value
+// is empty. Its methods may be called from any goroutine; nothing waits while the mutex is held.
 type Shares struct {
 	mu    sync.Mutex
 	m     map[storage.ID]*share // of receivers with messages under way or behind
@@ -36,11 +37,10 @@ type Shares struct {
 
 // share is the places of one receiver.
 type share struct {
-	under       []uint64 // the numbers of the messages that have a place
+	under       []uint64 // the numbers of the messages that have a place: under way, or to be fired
 	reading     bool     // the index is read for it
 	behind      bool     // messages between first and last were let go
 	first, last Moment
-	read        Moment // the last reading has found all messages before this, and they get places
 }
 
 // Moment is a place in the index by time of one shard.
@@ -69,13 +69,18 @@ func (x *Shares) Enter(to storage.ID, at Moment) bool {
 	switch {
 	case slices.Contains(s.under, at.Seq):
 		return true
-	case s.reading, s.behind && at.Compare(s.first) >= 0 && at.Compare(s.read) >= 0, len(s.under) >= x.most():
+	case s.reading, s.behind && at.Compare(s.first) >= 0, len(s.under) >= x.most():
 		s.letGo(at)
 		return false
 	}
-	s.under = append(s.under, at.Seq)
-	x.taken++
+	x.place(s, at.Seq)
 	return true
+}
+
+// place gives a message a place. The caller holds mu.
+func (x *Shares) place(s *share, seq uint64) {
+	s.under = append(s.under, seq)
+	x.taken++
 }
 
 // add makes the share of a receiver. The caller holds mu.
@@ -97,7 +102,6 @@ func (x *Shares) tidy(to storage.ID, s *share) {
 		return
 	}
 	delete(x.m, to)
-	s.read = Moment{}
 	if len(x.free) < Places {
 		x.free = append(x.free, s)
 	}
@@ -141,14 +145,25 @@ func (x *Shares) Leave(to storage.ID, seq uint64) (read bool) {
 	return false
 }
 
-// Begin begins a reading: the caller looks for up to n messages of the receiver from first to
-// last that are not Under. Messages that come due meanwhile are let go.
-func (x *Shares) Begin(to storage.ID) (first, last Moment, n int) {
+// CatchUp is a reading of the index for one receiver: the part that is still to be read, and how many
+// messages may be found in it.
+type CatchUp struct {
+	Next, Last Moment
+	Room       int
+	under      []uint64
+}
+
+// Under reports whether a message had a place when the reading began. The reader passes over it, also
+// if it has given its place back meanwhile: the scheduler was told of it then, or is not to fire it.
+func (c *CatchUp) Under(seq uint64) bool { return slices.Contains(c.under, seq) }
+
+// Begin begins a reading. Messages that come due meanwhile are let go.
+func (x *Shares) Begin(to storage.ID) CatchUp {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	s := x.m[to]
 	s.behind = false
-	return s.first, s.last, max(1, x.most()-len(s.under))
+	return CatchUp{s.first, s.last, max(1, x.most()-len(s.under)), slices.Clone(s.under)}
 }
 
 // Behind reports whether messages of a receiver wait on disk for one of its places.
@@ -159,27 +174,26 @@ func (x *Shares) Behind(to storage.ID) bool {
 	return s != nil && (s.behind || s.reading)
 }
 
-// Under reports whether a message has a place.
-func (x *Shares) Under(to storage.ID, seq uint64) bool {
+// End ends a reading that has found some messages, in their order; more says that those from Next to
+// Last are still to be read. It gives places to as many as may have one, and has the caller fire those,
+// under the mutex: so no attempt of them ends before, and none is fired at a time that it had once.
+// If wait is true, the caller calls Resume a little later, because no message with a place will leave.
+func (x *Shares) End(to storage.ID, c CatchUp, found []storage.LaterMessage, more bool, fire func(storage.LaterMessage)) (wait bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	s := x.m[to]
-	return s != nil && slices.Contains(s.under, seq)
-}
-
-// End ends a reading; more says that the messages from next to last are still to be read. Then the
-// caller has the scheduler fire those that it has found. If wait is true, it also calls
-// Resume a little later, because none of them may come, for example after a Delete.
-func (x *Shares) End(to storage.ID, more bool, next, last Moment) (wait bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	s := x.m[to]
-	s.reading, s.read = false, next
+	s.reading = false
+	for _, m := range found {
+		if len(s.under) >= x.most() {
+			c.Next, more = Moment{m.Due, m.Seq}, true
+			break
+		}
+		x.place(s, m.Seq)
+		fire(m)
+	}
 	if more {
-		s.letGo(next)
-		s.letGo(last)
-	} else {
-		s.read = Moment{last.Due, last.Seq + 1}
+		s.letGo(c.Next)
+		s.letGo(c.Last)
 	}
 	x.tidy(to, s)
 	return s.behind && len(s.under) == 0

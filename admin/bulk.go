@@ -1,0 +1,148 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// ErrNoToken says that a token is unknown, used, or older than TokenLife: count again.
+var ErrNoToken = errors.New("admin: no such token, or not any more: count again")
+
+// TokenLife is how long the token of a Count can be used.
+const TokenLife = 10 * time.Minute
+
+// maxTokens bounds the tokens that wait to be used. The oldest goes first.
+const maxTokens = 1000
+
+// bulkEvery is the time between two jobs or letters of a bulk verb, 500 in a second, so that the
+// work which it makes due does not fall on one moment.
+const bulkEvery = time.Second / 500
+
+// maxCounted is how many jobs or letters a count counts.
+const maxCounted = 100_000
+
+// Count is the answer of a count: how much a bulk verb would act on.
+type Count struct {
+	Matches int       `json:"matches"`
+	More    bool      `json:"more,omitempty"` // there are more than that
+	At      time.Time `json:"at,omitzero"`    // only work that died, or came to rest, before it counts; zero: of a directory
+	// Token is for Run. It binds the verb, the filter and the time. It is no secret, but a sign
+	// that the caller knows the count. It is empty for a directory.
+	Token string `json:"token,omitempty"`
+}
+
+// Progress is how far a bulk verb is.
+type Progress struct {
+	Done int `json:"done"` // jobs or letters that the verb has acted on
+	// Skipped were not acted on, because they have changed since they were counted, or because
+	// a replay would replace the alarm that their object has set meanwhile.
+	Skipped int `json:"skipped,omitempty"`
+	// Refused were refused by their job, and LastError is the newest of these errors.
+	Refused   int    `json:"refused,omitempty"`
+	LastError string `json:"lastError,omitempty"`
+}
+
+// bulk is a bulk verb that was counted.
+type bulk struct {
+	made time.Time // by the steady clock
+	run  func(ctx context.Context, each func(act func() error) error) error
+}
+
+// tokens are the bulk verbs that were counted and not run.
+type tokens struct {
+	mu    sync.Mutex // guards the fields below; held for no wait
+	all   map[string]bulk
+	order []string // the tokens of all, and some that were used, the oldest first
+}
+
+// put keeps a bulk verb under a token.
+func (t *tokens) put(token string, b bulk) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.all == nil {
+		t.all = make(map[string]bulk)
+	}
+	if len(t.order) == maxTokens {
+		delete(t.all, t.order[0])
+		t.order = t.order[1:]
+	}
+	t.all[token], t.order = b, append(t.order, token)
+}
+
+// take removes the bulk verb of a token and returns it, if it is not too old.
+func (t *tokens) take(token string, now time.Time) (bulk, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b, ok := t.all[token]
+	delete(t.all, token)
+	if !ok || now.Sub(b.made) >= TokenLife {
+		return bulk{}, fmt.Errorf("%w: %q", ErrNoToken, token)
+	}
+	return b, nil
+}
+
+// counted completes a count, with a token for run if there is a host.
+func (a *Admin) counted(c Count, at time.Time, run func(ctx context.Context, each func(act func() error) error) error) Count {
+	if a.host != nil {
+		c.At, c.Token = at, a.host.NewName()
+		a.tokens.put(c.Token, bulk{a.host.Seams().Steady(), run})
+	}
+	return c
+}
+
+// errSkipped is the error of an act that left its job or letter as it is.
+var errSkipped = errors.New("skipped")
+
+// Run runs the bulk verb that was counted, at most 500 times in a second, and returns how far it
+// has come. told, if it is not nil, is called after each job or letter. Run acts only on work that
+// died, or came to rest, before the count, and looks at that again right before it acts. It ends when
+// all are done, when ctx ends, or when the host fails or shuts down; a count then begins the rest
+// anew. It goes on after a job that refuses. The token is used up in any case. Error: ErrNoToken,
+// ErrNoProgram, or the reason for an early end.
+func (a *Admin) Run(ctx context.Context, token string, told func(Progress)) (p Progress, err error) {
+	if a.host == nil {
+		return p, ErrNoProgram
+	}
+	seams := a.host.Seams()
+	b, err := a.tokens.take(token, seams.Steady())
+	if err != nil {
+		return p, err
+	}
+	next := time.Time{}
+	err = b.run(ctx, func(act func() error) error {
+		if err := seams.Sleep(ctx, next.Sub(seams.Steady())); err != nil {
+			return err
+		}
+		next = seams.Steady().Add(bulkEvery)
+		if err := p.note(ctx, act()); err != nil {
+			return err
+		}
+		if told != nil {
+			told(p)
+		}
+		return nil
+	})
+	return p, err
+}
+
+// note counts the outcome of one act, or returns the error that ends the bulk verb.
+func (p *Progress) note(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		p.Done++
+	case errors.Is(err, errSkipped), errors.Is(err, jobs.ErrNotFound), errors.Is(err, jobs.ErrIllegalMove), errors.Is(err, object.ErrNoDeadLetter):
+		p.Skipped++
+	case ctx.Err() != nil, ofHost(err):
+		return err
+	default:
+		p.Refused++
+		p.LastError = err.Error()
+	}
+	return nil
+}

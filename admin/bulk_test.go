@@ -1,0 +1,302 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/admin"
+	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/continuous"
+	"github.com/holdfast-dev/holdfast/jobs/verbs"
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
+	"github.com/holdfast-dev/holdfast/jobs/workflow"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
+)
+
+// ward is a program of which all work fails until healed is set.
+type ward struct {
+	mu     sync.Mutex // guards the next two
+	healed bool
+	ran    map[string]int
+
+	clocks *object.Class[clock]
+	set    *object.Method[time.Duration, int]
+	images *workerpool.Pool[int, int]
+	orders *workflow.Workflow[int, int]
+	beats  *continuous.Job[int]
+
+	host *object.Host
+	a    *admin.Admin
+}
+
+// clock is an object with an alarm.
+type clock struct {
+	w  *ward
+	st *object.State
+}
+
+func (c *clock) Alarm(context.Context, object.AlarmInfo) error { return c.w.work("clock") }
+
+// work fails, or counts.
+func (w *ward) work(of string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.healed {
+		return object.Permanent(errors.New("ill"))
+	}
+	w.ran[of]++
+	return nil
+}
+
+// inWard runs a test in virtual time, in which one goroutine at a time has work.
+func inWard(t *testing.T, f func(t *testing.T, w *ward)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &ward{ran: map[string]int{}}
+		w.clocks = object.Define("clock", func(_ context.Context, st *object.State) (*clock, error) { return &clock{w, st}, nil }, object.ClassOptions{AlarmRetry: alarm.Retry{MaxAttempts: 1}})
+		w.set = object.Handle(w.clocks, "set", func(c *clock, ctx context.Context, d time.Duration) (int, error) {
+			return 0, c.st.SetAlarm(ctx, c.st.Now().Add(d))
+		})
+		w.images = workerpool.New(workerpool.Config[int, int]{
+			Name: "image", Partitions: 1, Concurrency: 1, Work: func(context.Context, *workerpool.Task[int]) (int, error) { return 0, w.work("image") },
+		})
+		w.orders = workflow.New[int, int]("order", workflow.Config{Concurrency: 1})
+		w.orders.Func(func(ctx *workflow.Context, in int) (int, error) {
+			return workflow.Step(ctx, "pay", func(context.Context) (int, error) { return in, w.work("order") })
+		})
+		w.beats = continuous.New(continuous.Config[int]{
+			Name: "beat", Exhausted: jobs.Fail, Concurrency: 1, Run: func(context.Context, *continuous.Run[int]) error { return w.work("beat") },
+		})
+		definitions := []object.Definition{w.clocks, w.images, w.orders, w.beats}
+		var err error
+		w.host, err = object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, definitions...)
+		check(t, err)
+		w.a = admin.Live(w.host, definitions...)
+		f(t, w)
+		check(t, w.host.Shutdown(t.Context()))
+	})
+}
+
+// heal says whether work succeeds from now on.
+func (w *ward) heal(healed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.healed = healed
+}
+
+// runs is how often work of a class has succeeded.
+func (w *ward) runs(of string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ran[of]
+}
+
+// fall makes n pieces of work of each kind and waits until all have died.
+func (w *ward) fall(t *testing.T, n int) {
+	t.Helper()
+	for i := range n {
+		_, err := w.set.Call(t.Context(), w.host, fmt.Sprint("c", i), time.Second)
+		check(t, err)
+		_, err = w.images.Enqueue(t.Context(), w.host, i)
+		check(t, err)
+		_, err = w.orders.Start(t.Context(), w.host, fmt.Sprint("o", i), i)
+		check(t, err)
+		_, err = w.beats.Start(t.Context(), w.host, fmt.Sprint("b", i), i)
+		check(t, err)
+	}
+	time.Sleep(time.Minute)
+	synctest.Wait()
+}
+
+// letters is how many dead letters there are.
+func (w *ward) letters(t *testing.T) int {
+	t.Helper()
+	page, err := w.host.DeadLetters(t.Context(), object.DeadLettersOptions{Limit: object.MaxPage})
+	check(t, err)
+	return len(page.Letters)
+}
+
+// Proves G3: a replay acts on all dead work that was counted, of each kind once, and on none that
+// died later; and so does a discard.
+func TestBulkDead(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		ctx := t.Context()
+		w.fall(t, 3)
+		count, err := w.a.CountDead(ctx, true, object.DeadLettersOptions{})
+		if err != nil || count.Matches != 9 || count.More || count.Token == "" {
+			t.Fatalf("%+v, %v", count, err)
+		}
+		if w.letters(t) != 9 {
+			t.Error("the count has changed letters")
+		}
+		late, err := w.images.Enqueue(ctx, w.host, 99) // dies after the count
+		check(t, err)
+		_, _ = w.images.Wait(ctx, w.host, late.ID)
+		synctest.Wait()
+		w.heal(true)
+		_, err = w.set.Call(ctx, w.host, "c1", 24*time.Hour) // a replay would replace the alarm
+		check(t, err)
+		var seen []admin.Progress
+		began := time.Now()
+		p, err := w.a.Run(ctx, count.Token, func(p admin.Progress) { seen = append(seen, p) })
+		if err != nil || p != (admin.Progress{Done: 8, Skipped: 1}) || len(seen) != 9 || seen[8] != p {
+			t.Errorf("%+v, %v, told %+v", p, err, seen)
+		}
+		if took := time.Since(began); took < 8*time.Second/500 {
+			t.Errorf("9 letters took %v", took)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if w.runs("clock") != 2 || w.runs("image") != 3 || w.runs("order") != 3 || w.letters(t) != 2 {
+			t.Errorf("ran %d, %d, %d; %d letters are left", w.runs("clock"), w.runs("image"), w.runs("order"), w.letters(t))
+		}
+		if _, err := w.a.Run(ctx, count.Token, nil); !errors.Is(err, admin.ErrNoToken) {
+			t.Errorf("the token a second time: %v", err)
+		}
+
+		count, err = w.a.CountDead(ctx, false, object.DeadLettersOptions{Kind: workerpool.DeadTask})
+		check(t, err)
+		p, err = w.a.Run(ctx, count.Token, nil)
+		if err != nil || count.Matches != 1 || p != (admin.Progress{Done: 1}) || w.letters(t) != 1 {
+			t.Errorf("discard: %+v, %+v, %v, %d letters are left", count, p, err, w.letters(t))
+		}
+		count, err = w.a.CountDead(ctx, false, object.DeadLettersOptions{})
+		check(t, err)
+		if p, err = w.a.Run(ctx, count.Token, nil); err != nil || p.Done != 1 || w.letters(t) != 0 {
+			t.Errorf("discard: %+v, %v", p, err)
+		}
+	})
+}
+
+// Proves G3: a verb acts on all jobs with a label that were counted, but on none that has moved
+// since then.
+func TestBulkJobs(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		ctx := t.Context()
+		w.fall(t, 4)
+		w.heal(true)
+		failed := admin.JobsOptions{Class: "beat", Label: "failed"}
+		count, err := w.a.CountJobs(ctx, "resume", nil, failed)
+		if err != nil || count.Matches != 4 {
+			t.Fatalf("%+v, %v", count, err)
+		}
+		w.heal(false)
+		check(t, w.beats.Resume(ctx, w.host, "b2"), w.beats.Trigger(ctx, w.host, "b2")) // fails again, after the count
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		w.heal(true)
+		p, err := w.a.Run(ctx, count.Token, nil)
+		check(t, err)
+		st, err := w.beats.Status(ctx, w.host, "b2")
+		if p.Done != 3 || p.Refused != 0 || err != nil || st.Meta.Status != jobs.Failed {
+			t.Errorf("%+v, %v, %+v", p, err, st.Meta)
+		}
+		count, err = w.a.CountJobs(ctx, "stop", []byte(`{"why": "x"}`), failed)
+		check(t, err)
+		if p, err = w.a.Run(ctx, count.Token, nil); err != nil || count.Matches != 1 || p.Refused != 1 || p.LastError == "" {
+			t.Errorf("with a wrong argument: %+v, %v", p, err)
+		}
+		count, err = w.a.CountJobs(ctx, "terminate", nil, failed)
+		check(t, err)
+		if p, err = w.a.Run(ctx, count.Token, nil); err != nil || p.Done != 1 {
+			t.Errorf("terminate: %+v, %v", p, err)
+		}
+		if got := walk(t, w.a, admin.JobsOptions{Class: "beat"}); len(got) != 3 {
+			t.Errorf("left: %q", got)
+		}
+		for _, c := range []struct {
+			verb string
+			o    admin.JobsOptions
+			is   error
+		}{
+			{"fly", failed, verbs.ErrUnknown},
+			{"resume", admin.JobsOptions{Class: "image", Label: "failed"}, verbs.ErrUnknown}, // is of the whole pool
+			{"resume", admin.JobsOptions{Class: "x", Label: "failed"}, admin.ErrNoType},
+			{"resume", admin.JobsOptions{Label: "failed"}, jobs.ErrInvalid},
+			{"resume", admin.JobsOptions{Class: "beat"}, jobs.ErrInvalid},
+			{"resume", admin.JobsOptions{Class: "beat", Label: "failed", Limit: 1}, jobs.ErrInvalid},
+		} {
+			if got, err := w.a.CountJobs(ctx, c.verb, nil, c.o); !errors.Is(err, c.is) {
+				t.Errorf("%s %+v: %+v, %v", c.verb, c.o, got, err)
+			}
+		}
+		if _, err := w.a.CountDead(ctx, true, object.DeadLettersOptions{Limit: 1}); !errors.Is(err, jobs.ErrInvalid) {
+			t.Error(err)
+		}
+	})
+}
+
+// Proves G3: a token lives for ten minutes, and of more than 1,000 the oldest goes.
+func TestTokensEnd(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		for _, c := range []struct {
+			wait time.Duration
+			is   error
+		}{{admin.TokenLife - time.Nanosecond, nil}, {admin.TokenLife, admin.ErrNoToken}} {
+			count, err := w.a.CountDead(t.Context(), true, object.DeadLettersOptions{})
+			check(t, err)
+			time.Sleep(c.wait)
+			if _, err := w.a.Run(t.Context(), count.Token, nil); !errors.Is(err, c.is) {
+				t.Errorf("after %v: %v", c.wait, err)
+			}
+		}
+		var all []string
+		for range 1001 {
+			count, err := w.a.CountDead(t.Context(), true, object.DeadLettersOptions{})
+			check(t, err)
+			all = append(all, count.Token)
+		}
+		slices.Sort(all)
+		if len(slices.Compact(slices.Clone(all))) != 1001 {
+			t.Error("two counts have one token")
+		}
+		gone := 0
+		for _, token := range all {
+			if _, err := w.a.Run(t.Context(), token, nil); errors.Is(err, admin.ErrNoToken) {
+				gone++
+			}
+		}
+		if gone != 1 {
+			t.Errorf("of 1,001 tokens %d are gone", gone)
+		}
+	})
+}
+
+// Proves G3: a bulk verb ends with its context, and tells how far it has come.
+func TestBulkIsStopped(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		w.fall(t, 3)
+		w.heal(true)
+		count, err := w.a.CountDead(t.Context(), true, object.DeadLettersOptions{Kind: workerpool.DeadTask})
+		check(t, err)
+		stop := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		p, err := w.a.Run(ctx, count.Token, func(p admin.Progress) {
+			if p.Done == 2 {
+				cancel(stop)
+			}
+		})
+		if !errors.Is(err, stop) || p.Done != 2 {
+			t.Errorf("%+v, %v", p, err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if w.runs("image") != 2 {
+			t.Errorf("%d tasks ran", w.runs("image"))
+		}
+		count, err = w.a.CountDead(t.Context(), false, object.DeadLettersOptions{Class: "order"})
+		check(t, err)
+		p, err = w.a.Run(t.Context(), count.Token, nil)
+		if left := walk(t, w.a, admin.JobsOptions{Class: "order"}); err != nil || p.Done != 3 || len(left) != 0 {
+			t.Errorf("discarded runs: %+v, %v, left %q", p, err, left)
+		}
+	})
+}

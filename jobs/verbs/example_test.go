@@ -1,0 +1,65 @@
+package verbs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/continuous"
+	"github.com/holdfast-dev/holdfast/jobs/verbs"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
+)
+
+// A tool stops a job of which it knows no Go type.
+func ExampleTable_Do() {
+	type feed struct{ URL string }
+	feeds := continuous.New(continuous.Config[feed]{
+		Name: "feed", Schedule: jobs.Every(time.Hour), StartLater: true,
+		Run: func(context.Context, *continuous.Run[feed]) error { return nil },
+	})
+	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, feeds)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+
+	table := feeds.Verbs()
+	for _, v := range table.Verbs()[:1] {
+		fmt.Println(v.Name, v.Argument, "→", v.Answer)
+	}
+	answer, err := table.Do(ctx, host, "news", "start", []byte(`{"URL": "https://example.com"}`))
+	fmt.Println(string(answer), err)
+	_, err = table.Do(ctx, host, "news", "stop", []byte(`{"reason": "the site has moved"}`))
+	fmt.Println(err)
+	answer, err = table.View(ctx, host, "news", "state", nil)
+	fmt.Println(string(answer), err)
+	_, err = table.Do(ctx, host, "news", "fly", nil)
+	fmt.Println(errors.Is(err, verbs.ErrUnknown))
+	if err := host.Shutdown(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// start {"URL": "text"} → {"created": false, "status": "text", "sent": false}
+	// {"created":true,"status":"running"} <nil>
+	// <nil>
+	// {"URL":"https://example.com"} <nil>
+	// true
+}
+
+// A program lists the verbs of its job types, for example in its help.
+func ExampleTable_Views() {
+	feeds := continuous.New(continuous.Config[string]{Name: "feed", Run: func(context.Context, *continuous.Run[string]) error { return nil }})
+	for _, d := range []verbs.Described{feeds} {
+		for _, v := range d.Verbs().Views() {
+			fmt.Printf("%s %s (%s): %s\n", d.Name(), v.Name, v.Role, v.Help)
+		}
+	}
+	// Output:
+	// feed status (reader): show the metadata and when the next run is due
+	// feed state (reader): show the state that the last successful run left
+}

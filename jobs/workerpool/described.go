@@ -1,0 +1,91 @@
+package workerpool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/jobs/verbs"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// Verbs describes the methods of the pool by name, for callers that have no Go types (G1). The id
+// of a verb of a task is that of TaskID.String; those of the whole pool take none.
+func (p *Pool[In, Out]) Verbs() *verbs.Table {
+	return verbs.NewTable(p.Name(), "workerpool", []verbs.Verb{
+		verbs.New("enqueue", verbs.Call, "add a task with an input", p.enqueueDescribed).OfWhole(),
+		verbs.New("cancel", verbs.Call, "cancel a pending task, or ask a running one to end", ofTask(p.Cancel)),
+		verbs.New("replay", verbs.Operator, "make a dead task pending again, with fresh attempts", ofTask(p.replayOne)),
+		verbs.New("discardDead", verbs.Operator, "remove a dead task, which counts as cancelled then", ofTask(p.discardDeadOne)),
+		verbs.New("pause", verbs.Operator, "begin no task until resume", verbs.Plain(whole(p.Pause))).OfWhole(),
+		verbs.New("resume", verbs.Operator, "end a pause or a drain", verbs.Plain(whole(p.Resume))).OfWhole(),
+		verbs.New("drain", verbs.Operator, "take no task, and wait until those that there are have ended", verbs.Plain(whole(p.Drain))).OfWhole(),
+		verbs.New("discard", verbs.Operator, "cancel all pending tasks", verbs.Ask(ofPool(p.Discard))).OfWhole(),
+		verbs.New("replayAll", verbs.Operator, "replay all dead tasks", verbs.Ask(ofPool(p.ReplayAll))).OfWhole(),
+	}, []verbs.Verb{
+		verbs.New("stats", verbs.Viewer, "count the tasks of the pool and of each partition", verbs.Ask(ofPool(p.Stats))).OfWhole(),
+		verbs.New("tasks", verbs.Reader, "list pending, running and dead tasks, page by page", p.tasksDescribed).OfWhole().Optional(),
+		verbs.New("status", verbs.Reader, "show the state of a task, its failures and its result", ofTask(p.Status)),
+		verbs.New("phases", verbs.Reader, "show the stored results of the phases of a task", ofTask(p.PhaseResults)),
+		verbs.New("wait", verbs.Reader, "wait until a task has ended and show its result", ofTask(p.Wait)),
+	}).WithDead(verbs.Dead{Kind: DeadTask, ID: deadID, Replay: "replay", Discard: "discardDead"})
+}
+
+// deadID is the id of the task that a dead letter is of.
+func deadID(d object.DeadLetter) (string, error) {
+	var data letterData
+	if err := json.Unmarshal(d.Data, &data); err != nil {
+		return "", fmt.Errorf("dead letter %d of %s: %w", d.Seq, d.ID, err)
+	}
+	return data.Task.String(), nil
+}
+
+// described is the argument of the verb enqueue: the input and the options of Enqueue.
+type described[In any] struct {
+	In       In        `json:"in"`
+	Key      string    `json:"key,omitempty"`
+	Queue    string    `json:"queue,omitempty"`
+	Priority int       `json:"priority,omitempty"`
+	At       time.Time `json:"at,omitzero"`
+	Unique   string    `json:"unique,omitempty"`
+	// Idempotent is an idempotency key for a day; empty: there is none.
+	Idempotent string `json:"idempotent,omitempty"`
+}
+
+// enqueueDescribed is Enqueue with the options in the argument.
+func (p *Pool[In, Out]) enqueueDescribed(ctx context.Context, from object.Caller, _ string, a described[In]) (TaskRef, error) {
+	return p.Enqueue(ctx, from, a.In, func(o *options) {
+		*o = options{Key: a.Key, Queue: a.Queue, Priority: a.Priority, At: a.At, Unique: a.Unique, Once: a.Idempotent}
+	})
+}
+
+func (p *Pool[In, Out]) replayOne(ctx context.Context, from object.Caller, id TaskID) (int, error) {
+	return p.Replay(ctx, from, id)
+}
+
+func (p *Pool[In, Out]) discardDeadOne(ctx context.Context, from object.Caller, id TaskID) (int, error) {
+	return p.DiscardDead(ctx, from, id)
+}
+
+// ofTask adapts a method of a task.
+func ofTask[R any](call func(ctx context.Context, from object.Caller, id TaskID) (R, error)) func(context.Context, object.Caller, string, verbs.None) (R, error) {
+	return verbs.Ask(func(ctx context.Context, from object.Caller, id string) (R, error) {
+		task, err := ParseTaskID(id)
+		if err != nil {
+			var none R
+			return none, err
+		}
+		return call(ctx, from, task)
+	})
+}
+
+// ofPool adapts a method of the whole pool.
+func ofPool[R any](call func(ctx context.Context, from object.Caller) (R, error)) func(context.Context, object.Caller, string) (R, error) {
+	return func(ctx context.Context, from object.Caller, _ string) (R, error) { return call(ctx, from) }
+}
+
+// whole adapts a method of the whole pool that has no answer.
+func whole(call func(ctx context.Context, from object.Caller) error) func(context.Context, object.Caller, string) error {
+	return func(ctx context.Context, from object.Caller, _ string) error { return call(ctx, from) }
+}

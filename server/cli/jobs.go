@@ -1,0 +1,247 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast/admin"
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/verbs"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// openHelp says in the help of a verb how it changes the store.
+const openHelp = `With --open it opens the store as the program itself does, and ends in order: alarms that
+are due fire, and jobs run meanwhile. Work that it cuts off goes on at the next open, at no
+attempt.`
+
+// openFlag adds the flag --open.
+func openFlag(c *cobra.Command, open *bool) {
+	c.Flags().BoolVar(open, "open", false, "open the store with the classes of this program; alarms fire and jobs run meanwhile")
+}
+
+// jobs is the verb for jobs.
+func (s *session) jobs() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "jobs",
+		Short: "List jobs, view one, or run a verb on one",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(s.jobsList(), s.jobsView(), s.jobsDo(), s.jobsVerbs())
+	return c
+}
+
+// jobsList lists jobs.
+func (s *session) jobsList() *cobra.Command {
+	var o admin.JobsOptions
+	c := &cobra.Command{
+		Use:     "ls [CLASS]",
+		Short:   "List the jobs of all types, or those of one definition",
+		Example: "  jobs ls --label failed\n  jobs ls report --prefix eu/ --limit 20",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.Class = args[0]
+			}
+			if err := page(o.Limit); err != nil {
+				return err
+			}
+			return s.read(func(_ *storage.Store, r object.Reader) error { return s.listJobs(c.Context(), r, o) })
+		},
+	}
+	c.Flags().StringVar(&o.Label, "label", "", "only those that are failed, paused, stuck, stopped, completed or cancelled")
+	c.Flags().StringVar(&o.Prefix, "prefix", "", "only ids that begin with this")
+	c.Flags().StringVar(&o.After, "after", "", "go on behind the page that printed this")
+	c.Flags().IntVar(&o.Limit, "limit", object.DefaultPage, fmt.Sprintf("at most so many, up to %d", object.MaxPage))
+	return c
+}
+
+func (s *session) listJobs(ctx context.Context, r object.Reader, o admin.JobsOptions) error {
+	list, err := admin.Cold(r).Jobs(ctx, o)
+	if err != nil {
+		return asked(err)
+	}
+	rows := [][]string{}
+	for _, j := range list.Jobs {
+		rows = append(rows, []string{shownID(j.ID), shown(j.Kind), shown(string(j.Status)), at(j.Updated), at(j.Alarm), fmt.Sprintf("%q", j.LastError), fmt.Sprintf("%q", j.Reason)})
+	}
+	if len(rows) == 0 && list.Next == "" {
+		s.note("no such jobs")
+	}
+	if list.Jobs == nil {
+		list.Jobs = []admin.Job{}
+	}
+	if err := s.print(list, []string{"JOB", "TYPE", "STATUS", "UPDATED", "ALARM", "ERROR", "REASON"}, rows); err != nil {
+		return err
+	}
+	if list.Next != "" {
+		s.note("more: --after %s", list.Next)
+	}
+	return nil
+}
+
+// jobsView shows a view of a job.
+func (s *session) jobsView() *cobra.Command {
+	var open bool
+	c := &cobra.Command{
+		Use:   "view VIEW CLASS[/ID] [JSON]",
+		Short: "Show a view of a job, or of a pool or task, as JSON",
+		Long: `Show a view of a job, or of a pool or task, as JSON.
+
+Without --open it reads the rows of the directory, which tell these views: status, state of a
+continuous job, history of a workflow, and tasks of a pool.
+
+` + openHelp + " It has all views that jobs verbs lists.",
+		Example: "  jobs view status report/daily\n  jobs view tasks thumbs '{\"states\": [\"dead\"]}'",
+		Args:    cobra.RangeArgs(2, 3),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, arg := target(args)
+			if open {
+				return s.onHost(c.Context(), "jobs view --open", func(a *admin.Admin) ([]byte, error) { return a.View(c.Context(), id, args[0], arg) })
+			}
+			return s.read(func(_ *storage.Store, r object.Reader) error {
+				raw, err := admin.Cold(r).View(c.Context(), id, args[0], arg)
+				if err != nil {
+					return asked(err)
+				}
+				return s.answer(raw)
+			})
+		},
+	}
+	openFlag(c, &open)
+	return c
+}
+
+// jobsDo runs a verb on a job.
+func (s *session) jobsDo() *cobra.Command {
+	var open bool
+	c := &cobra.Command{
+		Use:     "do VERB CLASS[/ID] [JSON] --open",
+		Short:   "Run a verb on a job, or on a pool or task; jobs verbs lists them",
+		Long:    "Run a verb on a job, or on a pool or task. The verbs are those that jobs verbs lists.\n\n" + openHelp + " Without --open it is refused.",
+		Example: "  jobs do resume report/daily --open\n  jobs do stop report/daily '{\"reason\": \"no longer needed\"}' --open",
+		Args:    cobra.RangeArgs(2, 3),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, arg := target(args)
+			return s.do(c.Context(), open, "jobs do", id, args[0], arg)
+		},
+	}
+	openFlag(c, &open)
+	return c
+}
+
+// do runs a verb, if the store may be opened for it.
+func (s *session) do(ctx context.Context, open bool, verb string, id storage.ID, name string, arg []byte) error {
+	if !open {
+		return &exit{Refused, fmt.Errorf("%s runs code of the program on the store: give --open to open it, with which alarms fire and jobs run meanwhile", verb)}
+	}
+	return s.onHost(ctx, verb+" --open", func(a *admin.Admin) ([]byte, error) { return a.Do(ctx, id, name, arg) })
+}
+
+// onHost opens the store with the classes of the program and prints the answer of fn.
+func (s *session) onHost(ctx context.Context, verb string, fn func(*admin.Admin) ([]byte, error)) error {
+	return s.open(ctx, verb, func(host *object.Host) error {
+		raw, err := fn(admin.Live(host, s.program.Definitions...))
+		if err != nil {
+			return asked(err)
+		}
+		return s.answer(raw)
+	}, nil)
+}
+
+// jobsVerbs lists the verbs and views of the program's job types.
+func (s *session) jobsVerbs() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verbs [CLASS]",
+		Short: "List the verbs and views of the job types that this program defines",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			class := ""
+			if len(args) > 0 {
+				class = args[0]
+			}
+			return s.listVerbs(class)
+		},
+	}
+}
+
+// described is a verb or a view for a list.
+type described struct {
+	Class string `json:"class"`
+	View  bool   `json:"view,omitempty"`
+	verbs.Description
+}
+
+func (s *session) listVerbs(class string) error {
+	found, rows := []described{}, [][]string{}
+	for _, d := range s.program.Definitions {
+		d, ok := d.(verbs.Described)
+		if !ok || class != "" && class != d.Name() {
+			continue
+		}
+		table := d.Verbs()
+		for _, v := range table.Verbs() {
+			found = append(found, described{d.Name(), false, v})
+		}
+		for _, v := range table.Views() {
+			found = append(found, described{d.Name(), true, v})
+		}
+	}
+	for _, v := range found {
+		do, of := "do", shown(v.Class)+"/ID"
+		if v.View {
+			do = "view"
+		}
+		if v.Whole {
+			of = shown(v.Class)
+		}
+		rows = append(rows, []string{do + " " + v.Name, of, value([]byte(v.Argument)), v.Help})
+	}
+	if len(found) == 0 {
+		s.note("%s defines no such job type", s.program.Name)
+	}
+	return s.print(found, []string{"VERB", "OF", "ARGUMENT", "DOES"}, rows)
+}
+
+// target is the job, or the whole definition, that the second argument names, and the third
+// argument.
+func target(args []string) (id storage.ID, arg []byte) {
+	id.Class, id.Name, _ = strings.Cut(args[1], "/")
+	if len(args) > 2 {
+		arg = []byte(args[2])
+	}
+	return id, arg
+}
+
+// asked gives the error of a verb or a view its code of exit: a name or an argument that is wrong
+// is a usage error, and all else that the job answers means that it refuses.
+func asked(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, object.ErrStorage), errors.Is(err, storage.ErrCorrupt):
+		return &exit{Unopened, err}
+	case errors.Is(err, verbs.ErrUnknown), errors.Is(err, jobs.ErrInvalid), errors.Is(err, object.ErrBadName), errors.Is(err, admin.ErrNoType):
+		return &exit{Usage, err}
+	}
+	return &exit{Refused, err}
+}
+
+// answer prints the answer of a verb or a view.
+func (s *session) answer(raw []byte) error {
+	switch {
+	case len(raw) == 0 && s.format == "json":
+		raw = []byte("null")
+	case len(raw) == 0:
+		s.note("done")
+		return nil
+	}
+	_, err := fmt.Fprintf(s.out, "%s\n", raw)
+	return err
+}

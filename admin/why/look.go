@@ -223,7 +223,7 @@ func (l *looker) walk(o storage.Object, fn func(engine.Execution)) error {
 	return errors.Join(err, bad)
 }
 
-// judged asks recovery.Check about an execution whose work does not run in this process. The
+// judged asks recovery.Check about an execution that does not run in this process. The
 // limits are the defaults, because those of the definition stand in no row.
 func (l *looker) judged(f *facts, x engine.Execution) *execution {
 	e := &execution{Execution: x}

@@ -124,7 +124,7 @@ var causes = map[recovery.Cause]string{
 	recovery.CauseLease:    "Its lease has ended",
 }
 
-// lost tells of an execution whose work is gone.
+// lost tells of an execution without its work.
 func lost(f *facts) (Answer, bool) {
 	x := f.run
 	if x == nil || x.alive || x.Outside || x.loss.Verb == "" {

@@ -86,7 +86,7 @@ type row struct {
 
 var open = execution{Execution: engine.Execution{Began: ago(time.Minute), Lease: in(time.Minute), Run: jobs.Run{Number: 3, Attempt: 1}}, alive: true}
 
-// gone is an execution whose process has died.
+// gone is an execution of a process that has died.
 var gone = execution{Execution: open.Execution, loss: recovery.Action{Verb: recovery.Rerun, At: in(time.Second), Cause: recovery.CauseCrash}}
 
 var outside = execution{Execution: engine.Execution{Began: ago(time.Minute), Lease: in(time.Minute), Outside: true}}
@@ -158,7 +158,7 @@ func rows() []row {
 		{"a pool without workers", pending(workerpool.InQueue), Answer{Code: NoWorkHere, Since: ago(time.Hour)}, nil},
 		{"claims alone", pending(workerpool.InQueue, runs(true)), Answer{Code: NoWorkHere, Since: ago(time.Minute)}, nil},
 		{"a task with a time", pending(workerpool.ForTime, func(f *facts) { f.task.Status.NotBefore = in(9) }), Answer{Code: WaitsForTime, Since: ago(time.Hour), Until: in(9), Next: in(9)}, nil},
-		{"a task whose time has come", pending(workerpool.ForTime, runs(false), func(f *facts) { f.task.Status.NotBefore = now }), Answer{Code: WorkersBusy, Since: ago(time.Hour)}, nil},
+		{"a task with a time that has come", pending(workerpool.ForTime, runs(false), func(f *facts) { f.task.Status.NotBefore = now }), Answer{Code: WorkersBusy, Since: ago(time.Hour)}, nil},
 		{"a partition with times", (&facts{kind: aPartition, exists: true}).with(alarmAt(in(9)), func(f *facts) { f.pool.Pending = 2 }), Answer{Code: WaitsForTime, Until: in(9), Next: in(9)}, nil},
 		{"a key", pending(workerpool.BehindKey, runs(false), func(f *facts) { f.task.Ahead = 1 }), Answer{Code: BehindKey, Since: ago(time.Hour), Name: hostile}, nil},
 		{"a place", pending(workerpool.InQueue, runs(false), func(f *facts) { f.task.Ahead = 2 }), Answer{Code: InLine, Since: ago(time.Hour), Name: hostile}, []Code{WorkersBusy}},

@@ -153,7 +153,7 @@ func TestChainOfChildren(t *testing.T) {
 	}, harness.Shards(2))
 }
 
-// desk is an object whose turns take long, wait for another, are lent out, or fail.
+// desk is an object with turns that take long, wait for another, are lent out, or fail.
 type desk struct{ st *object.State }
 
 var (
@@ -224,7 +224,7 @@ func TestLiveReasons(t *testing.T) {
 	}, harness.Shards(2))
 }
 
-// A host that was shut down, or whose store has failed, answers with that alone.
+// A host that was shut down, or that has lost its store, answers with that alone.
 func TestHostThatHasEnded(t *testing.T) {
 	broken = nil
 	h, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, desks)

@@ -180,17 +180,23 @@ type asked struct {
 	ask  func(context.Context, why.Source) (why.Answer, error)
 }
 
+// about asks for an object.
+func (p *shop) about(class, name string) asked {
+	id := storage.ID{Class: class, Name: name}
+	return asked{fmt.Sprintf("%q", id), func(ctx context.Context, src why.Source) (why.Answer, error) { return why.Object(ctx, src, id) }}
+}
+
+// kinds are the names of the workflows, which say how they wait.
+var kinds = []string{"signal", "sleep", "child", "child-child", "breaker", "undo", "step", "stuck"}
+
 // questions are about all that the shop may have.
 func (p *shop) questions() (all []asked) {
-	about := func(class, name string) {
-		id := storage.ID{Class: class, Name: name}
-		all = append(all, asked{fmt.Sprintf("%q", id), func(ctx context.Context, src why.Source) (why.Answer, error) { return why.Object(ctx, src, id) }})
-	}
+	about := func(class, name string) { all = append(all, p.about(class, name)) }
 	for _, class := range []string{"tick", "hand", "mail", "bell"} {
 		about(class, "1")
 		about(class, hostile)
 	}
-	for _, kind := range []string{"signal", "sleep", "child", "child-child", "breaker", "undo", "step", "stuck"} {
+	for _, kind := range kinds {
 		about("order", kind)
 	}
 	about("bank", "visa")
@@ -255,6 +261,44 @@ func (p *shop) agree(q asked) {
 	}
 }
 
+// whys are the codes for the words of workflow.Status.
+var whys = map[string][]why.Code{
+	"ended": {why.Ended}, "paused": {why.Paused}, "wf-stuck": {why.Stuck}, "wf-queued": {why.AlarmQueued}, "wf-signal": {why.WaitsForSignal},
+	"wf-timer": {why.WaitsForTimer}, "wf-child": {why.WaitsForChild}, "wf-breaker": {why.BreakerOpen}, "wf-step": {why.Step, why.Executing, why.Lost}, "executing": {why.Executing, why.Lost, why.AlarmSuspect},
+}
+
+// typed compares answers, which are made of rows, with those of the jobs themselves.
+func (p *shop) typed(rt *rapid.T) {
+	ctx, crashes := p.Context(), p.Crashes()
+	kind, id := rapid.SampledFrom(kinds).Draw(rt, "typed"), rapid.SampledFrom([]string{"1", hostile}).Draw(rt, "job")
+	order, err := p.orders.Status(ctx, p, kind)
+	a, ok := p.live(p.about("order", kind))
+	if ok && err == nil && p.Crashes() == crashes && !slices.ContainsFunc(whys[order.Why], func(c why.Code) bool { return slices.Contains(a.Holds(), c) }) {
+		p.Errorf("order/%s: %v, and its status is %s", kind, a.Holds(), order.Why)
+	}
+	tick, err := p.ticks.Status(ctx, p, id)
+	if a, ok = p.live(p.about("tick", id)); ok && err == nil && tick.Due.After(p.Now()) && p.Crashes() == crashes && !a.Next.Equal(tick.Due) {
+		p.Errorf("tick: next %v, and it is due %v", a.Next, tick.Due)
+	}
+	mail, err := p.mails.Status(ctx, p, id)
+	if a, ok = p.live(p.about("mail", id)); ok && err == nil && p.Crashes() == crashes && mail.Meta.Status == jobs.Running {
+		if waits := mail.Events > 0; waits != slices.Contains(a.Holds(), why.Collecting) {
+			p.Errorf("mail: %v, and %d events wait", a.Holds(), mail.Events)
+		}
+	}
+	for _, task := range p.tasks["work"] {
+		st, err := p.work.Status(ctx, p, task)
+		a, ok := p.live(asked{task.String(), func(ctx context.Context, src why.Source) (why.Answer, error) { return why.Task(ctx, src, "work", task) }})
+		if !ok || err != nil || p.Crashes() != crashes {
+			continue
+		}
+		ends, runs := slices.Contains(a.Holds(), why.Ended), slices.Contains(a.Holds(), why.Executing) || slices.Contains(a.Holds(), why.Lost) || slices.Contains(a.Holds(), why.AlarmSuspect)
+		if ends != st.State.Ended() || runs != (st.State == workerpool.Running) {
+			p.Errorf("task %s: %v, and it is %s", task, a.Holds(), st.State)
+		}
+	}
+}
+
 // goesOn lets time pass up to the Next of an answer (Y1).
 func (p *shop) goesOn(rt *rapid.T) {
 	crashes := p.Crashes()
@@ -302,6 +346,7 @@ func TestRandomReasons(t *testing.T) {
 			for range 4 {
 				p.agree(rapid.SampledFrom(all).Draw(rt, "question"))
 			}
+			p.typed(rt)
 			if rapid.Bool().Draw(rt, "wait") {
 				p.goesOn(rt)
 			}

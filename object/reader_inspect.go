@@ -190,6 +190,25 @@ func messageState(s storage.StoredMessage) (MessageState, error) {
 	return MessageState{m.Seq, m.letter.from, m.letter.method, m.tries.attempts, m.tries.crashes, m.tries.lastError, timeOf(m.due)}, nil
 }
 
+// Mark returns a mark that State.Mark, or a job type, has stored for an object, and when it
+// expires; ok is false if there is none. One that has expired may still be there for up to a
+// quarter of its time, or two minutes. It returns ErrBadName for a name that no object can have.
+func (r Reader) Mark(ctx context.Context, id storage.ID, key string) (value []byte, expires time.Time, ok bool, err error) {
+	_, err = read(ctx, r, id, func() (struct{}, error) {
+		o, err := r.store.Find(id)
+		if err := errors.Join(validID(id), err); err != nil || o.Number == 0 {
+			return struct{}{}, err
+		}
+		var at int64
+		value, at, ok, err = r.store.FindMark(o, userMark+key)
+		if ok {
+			expires = time.Unix(0, at)
+		}
+		return struct{}{}, err
+	})
+	return value, expires, ok, err
+}
+
 // MaxPageBytes is the most that KeysOptions.MaxBytes may be.
 const MaxPageBytes = 16 << 20
 

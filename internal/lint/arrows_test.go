@@ -77,6 +77,9 @@ var arrows = map[string]arrow{
 	// Stored rows of a workflow in words, for package harness and tools.
 	"jobs/workflow/workflowrow": {ours: []string{"jobs/internal/history"}},
 
+	// A host or a directory as an operator sees it.
+	"admin/why": {ours: append(slices.Clone(onJobEngine), "jobs/breaker", "jobs/debounce", "jobs/workerpool", "jobs/workflow")},
+
 	// The simulation builds whole hosts, also on Pebble over a file system in memory.
 	"harness":            {ours: everything, theirs: []string{pebble, rapid, porcupine}},
 	"harness/internal/*": {ours: []string{"seam", "storage", "storage/engine", "storage/memstore", "harness/internal/*"}},

@@ -26,6 +26,7 @@ var contract = map[string]int{
 	"W": 11,
 	"H": 3, "F": 19, "K": 3, "E": 3, "G": 3,
 	"R": 7,
+	"Y": 3,
 }
 
 func TestContractNumbersAreWhole(t *testing.T) {
@@ -49,6 +50,7 @@ var crashRows = map[string]int{
 	"JB": 16,
 	"ST": 23,
 	"HN": 6,
+	"WY": 2,
 }
 
 func TestCaseNumbersAreWhole(t *testing.T) {

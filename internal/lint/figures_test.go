@@ -93,7 +93,7 @@ func shapeFigures(all []source) []figure {
 	}
 	found := []figure{
 		{where: "jobs", name: "names of a user", value: float64(exportedNames(own, "jobs")), aim: 73},                   // 65, and 8 for jobs that complete, are stuck or retire
-		{where: "jobs/workflow", name: "names of a user", value: float64(exportedNames(own, "jobs/workflow")), aim: 56}, // 45, 6 for events and dead letters, 5 for Go, First and Through
+		{where: "jobs/workflow", name: "names of a user", value: float64(exportedNames(own, "jobs/workflow")), aim: 58}, // 45, 6 for events and dead letters, 5 for Go, First and Through, 2 for a look at the rows
 		{where: "jobs/workflow/workflowtest", name: "names of a user", value: float64(exportedNames(own, "jobs/workflow/workflowtest")), aim: 8},
 		{where: "object/journal", name: "names of a user", value: float64(exportedNames(own, "object/journal")), aim: 10},
 		{where: "object", name: "methods of State", value: float64(exportedMethods(own, "object", "State")), aim: 22},

@@ -45,7 +45,11 @@ func load[E, S any](ctx context.Context, st *object.State, j *Job[E, S]) (*insta
 		if in.buffer, err = decodeBuffer(row); err != nil {
 			return nil, err
 		}
-		if in.buffer.open, err = caughtUp(ctx, st.Storage(), in.buffer.open); err != nil {
+		newest, err := newestRow(ctx, st.Storage(), in.buffer.open.number)
+		if err == nil {
+			in.buffer.open, err = caughtUp(in.buffer.open, newest)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

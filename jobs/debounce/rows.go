@@ -67,10 +67,9 @@ func splitRow(stored []byte) (g generation, encoded []byte, err error) {
 
 // caughtUp returns the open generation g of the stored buffer, brought up to
 // date with the newest row of an event or a state.
-func caughtUp(ctx context.Context, store *object.Storage, g generation) (generation, error) {
-	row, err := newestRow(ctx, store, g.number)
-	if err != nil || row == nil {
-		return g, err
+func caughtUp(g generation, row []byte) (generation, error) {
+	if row == nil {
+		return g, nil
 	}
 	newest, _, err := splitRow(row)
 	switch {

@@ -171,12 +171,15 @@ func (p *Pool[In, Out]) Discard(ctx context.Context, from object.Caller) (int, e
 }
 
 // stats reads the counters of this partition.
-func (p *partition) stats(context.Context, struct{}) (Stats, error) {
+func (p *partition) stats(context.Context, struct{}) (Stats, error) { return p.told(), nil }
+
+// told is the counters as users see them.
+func (c *counters) told() Stats {
 	return Stats{
-		Mode: p.mode, Submitted: p.submitted, Pending: p.pending, Running: p.running,
-		Done: p.done, Dead: p.dead, Cancelled: p.cancelled,
-		Executions: p.executions, Lost: p.lost,
-	}, nil
+		Mode: c.mode, Submitted: c.submitted, Pending: c.pending, Running: c.running,
+		Done: c.done, Dead: c.dead, Cancelled: c.cancelled,
+		Executions: c.executions, Lost: c.lost,
+	}
 }
 
 // known is called on partition 0: it notes that the pool has n partitions and

@@ -1,5 +1,6 @@
 // Package cli is the command line of Holdfast: lists, one object, events, jobs and tasks, dead
-// letters, a check of all files, and the work that a crash has left behind.
+// letters, a check of all files, the work that a crash has left behind, and why something does not
+// run.
 //
 // The verbs read a directory without changing a byte of it, so that a look leaves no trace for
 // the next open. The command holdfast is Main without definitions, and it runs no user code. A
@@ -141,6 +142,6 @@ Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot open, 4 refused.`,
 	root.PersistentFlags().StringVar(&s.dir, "dir", "", "directory of the store")
 	root.PersistentFlags().StringVarP(&s.format, "output", "o", "table", "table, wide or json")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(s.ls(), s.inspect(), s.events(), s.jobs(), s.tasks(), s.dead(), s.verify(), s.recover())
+	root.AddCommand(s.ls(), s.inspect(), s.events(), s.jobs(), s.tasks(), s.dead(), s.verify(), s.recover(), s.why())
 	return root
 }

@@ -80,6 +80,10 @@ var costs = []cost{
 		}
 		return per(m.Meters(), 64, 20_000, m.Send)
 	}},
+	{"a turn that sends a message with a delay, 64 callers", measure.Costs{"allocs": 6.1, "bytes": 1035, "commits": 1.01, "log bytes": 198}, func(t *testing.T) (measure.Costs, error) {
+		m := messages(t)
+		return per(m.Meters(), 64, 20_000, m.SendLater)
+	}},
 	{"a message from turn to turn, with a look at the receiver, 64 callers", measure.Costs{"allocs": 15.7, "bytes": 2095, "commits": 2.02, "log bytes": 245}, func(t *testing.T) (measure.Costs, error) {
 		m := messages(t)
 		return per(m.Meters(), 64, 20_000, m.Pass)
@@ -91,6 +95,14 @@ var costs = []cost{
 		}
 		closing(t, p.Close)
 		return after(p.Meters(), 20_000, func(_, n int) error { return p.Run(context.Background(), n, nil) })
+	}},
+	{"a task of a pool with one phase, enqueue to done", measure.Costs{"allocs": 95, "bytes": 9850, "commits": 3.06, "log bytes": 1660}, func(t *testing.T) (measure.Costs, error) {
+		p, err := workload.OpenPhases(t.TempDir(), -1)
+		if err != nil {
+			return nil, err
+		}
+		closing(t, p.Close)
+		return after(p.Meters(), 10_000, func(_, n int) error { return p.Run(context.Background(), n, nil) })
 	}},
 	{"an event with an id for a debounce", measure.Costs{"allocs": 9.9, "bytes": 286, "commits": 1.01, "log bytes": 206}, func(t *testing.T) (measure.Costs, error) {
 		d, err := workload.OpenDebounce(t.TempDir(), 1000)
@@ -130,6 +142,14 @@ var costs = []cost{
 	{"a step of a workflow", measure.Costs{"allocs": 9.9, "bytes": 1350, "commits": 1.01, "log bytes": 122}, func(t *testing.T) (measure.Costs, error) {
 		s := steps(t)
 		return after(s.Meters(), 10_000, func(_, n int) error { return s.Run(n) })
+	}},
+	{"a branch of a workflow with one step, Go to Wait", measure.Costs{"allocs": 37.3, "bytes": 4150, "commits": 2.02, "log bytes": 318, "syncs": 2.02}, func(t *testing.T) (measure.Costs, error) {
+		b := branches(t)
+		return after(b.Meters(), 1000, func(_, n int) error { return b.Run(n, false) })
+	}},
+	{"a First of two branches, one with a step", measure.Costs{"allocs": 86, "bytes": 8500, "commits": 3.5, "log bytes": 578, "syncs": 3.4}, func(t *testing.T) (measure.Costs, error) {
+		b := branches(t)
+		return after(b.Meters(), 1000, func(_, n int) error { return b.Run(n, true) })
 	}},
 	{"a workflow of three steps, start to result, 64 at a time", measure.Costs{"allocs": 156, "bytes": 17900, "commits": 4.02, "log bytes": 2330}, func(t *testing.T) (measure.Costs, error) {
 		s := steps(t)
@@ -222,6 +242,16 @@ func steps(t *testing.T) *workload.Steps {
 	}
 	closing(t, s.Close)
 	return s
+}
+
+func branches(t *testing.T) *workload.Branches {
+	t.Helper()
+	b, err := workload.OpenBranches(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	closing(t, b.Close)
+	return b
 }
 
 func closing(t *testing.T, close func() error) {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/holdfast-dev/holdfast/object/internal/inbox"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -24,6 +25,8 @@ type Inspection struct {
 	Keys   []KeyInfo `json:"keys,omitempty"`  // the first MaxPage, in the order of their bytes
 	// NextKey is the key at which Keys goes on, as KeysOptions.Start; empty if Keys has all.
 	NextKey string `json:"nextKey,omitempty"`
+	// NextKeyBytes is NextKey if that is no UTF-8, see KeyInfo.KeyBytes.
+	NextKeyBytes []byte `json:"nextKeyBytes,omitempty"`
 	// Alarm is nil if the object has none.
 	Alarm *AlarmState `json:"alarm,omitempty"`
 	// Execution says whether an execution is open. If so, ExecutionSince is the time of the
@@ -159,7 +162,7 @@ func (r Reader) inspectRows(o storage.Object, in *Inspection) error {
 		in.Alarm = &AlarmState{row.Due, row.Scheduled, row.Attempt, row.Crashes, row.LastError}
 	}
 	keys, err := r.keysOf(o, KeysOptions{Limit: MaxPage, MaxBytes: MaxPageBytes})
-	in.Keys, in.NextKey = keys.Keys, keys.Next
+	in.Keys, in.NextKey, in.NextKeyBytes = keys.Keys, keys.Next, keys.NextBytes
 	return err
 }
 
@@ -248,9 +251,20 @@ func (o KeysOptions) checked() (_ KeysOptions, err error) {
 
 // KeyInfo is a stored key, as Inspect and Keys list it.
 type KeyInfo struct {
-	Key       string `json:"key"`
+	Key string `json:"key"`
+	// KeyBytes is Key if that is no UTF-8, and else nil: JSON has a replacement character in
+	// Key for each byte that is none, so two keys may look the same there.
+	KeyBytes  []byte `json:"keyBytes,omitempty"`
 	SizeBytes int    `json:"sizeBytes"`       // of the value
 	Value     []byte `json:"value,omitempty"` // only with KeysOptions.Values
+}
+
+// bytesIn returns the bytes of a key that JSON cannot have as a string, or nil.
+func bytesIn(key string) []byte {
+	if utf8.ValidString(key) {
+		return nil
+	}
+	return []byte(key)
 }
 
 // KeyPage is a page of the keys of an object, in the order of their bytes.
@@ -259,6 +273,8 @@ type KeyPage struct {
 	// Next is the first key of the next page, to be passed as KeysOptions.Start. It is
 	// empty after the last page.
 	Next string `json:"next,omitempty"`
+	// NextBytes is Next if that is no UTF-8, see KeyInfo.KeyBytes.
+	NextBytes []byte `json:"nextBytes,omitempty"`
 }
 
 // Keys lists a page of the keys of an object. A key that is written or removed meanwhile may
@@ -322,9 +338,11 @@ func (r Reader) keysOf(stored storage.Object, o KeysOptions) (page KeyPage, err 
 		full := len(page.Keys) == o.Limit || listed > o.MaxBytes || read > maxReadBytes
 		if full && len(page.Keys) > 0 {
 			page.Next = string(key)
+			page.NextBytes = bytesIn(page.Next)
 			return false
 		}
 		info.Key, info.Value = string(key), slices.Clone(info.Value)
+		info.KeyBytes = bytesIn(info.Key)
 		page.Keys = append(page.Keys, info)
 		return true
 	})

@@ -155,7 +155,7 @@ func openLocked(o Options, dir pebblestore.Dir, lock *pebblestore.Lock) (*Store,
 		return nil, fmt.Errorf("storage: %w", err)
 	}
 	s := newStore(o, db, format.shards)
-	s.dir, s.lock = dir, lock
+	s.dir = dir
 	err = s.beginIn(dir, o)
 	switch {
 	case err != nil:
@@ -169,6 +169,7 @@ func openLocked(o Options, dir pebblestore.Dir, lock *pebblestore.Lock) (*Store,
 		_ = db.Close() // err says why the store cannot be used
 		return nil, err
 	}
+	db.Own(lock)
 	return s, nil
 }
 

@@ -72,11 +72,10 @@ func readDir(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := readLocked(o, dir)
+	s, err := readLocked(o, dir, lock)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	s.lock = lock
 	return s, nil
 }
 
@@ -100,7 +99,7 @@ func lockReader(o Options) (pebblestore.Dir, io.Closer, error) {
 }
 
 // readLocked opens the store in a directory that is locked for a reader.
-func readLocked(o Options, dir pebblestore.Dir) (*Store, error) {
+func readLocked(o Options, dir pebblestore.Dir, lock io.Closer) (*Store, error) {
 	format, err := madeFormat(dir, o.Shards)
 	if err != nil {
 		return nil, err
@@ -119,6 +118,7 @@ func readLocked(o Options, dir pebblestore.Dir) (*Store, error) {
 		_ = db.Close() // err says why the store cannot be used
 		return nil, notOpened(dir, err)
 	}
+	db.Own(lock)
 	return s, nil
 }
 

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"errors"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,7 +18,6 @@ import (
 type Store struct {
 	engine  engine.Engine
 	dir     pebblestore.Dir // zero for an engine of the caller's
-	lock    io.Closer       // of the directory; nil for an engine of the caller's
 	seams   seam.Seams
 	shards  int
 	space   space
@@ -240,16 +238,14 @@ func (s *Store) Close() error {
 func (s *Store) Abandon() error { return s.release(ErrClosed) }
 
 // release ends the store with cause, waits for the calls into the engine that are under
-// way, and closes engine, witness and lock. It does so once.
+// way, and closes engine and witness, and with the engine the lock of the directory. An iterator
+// that is still open keeps the engine open behind it, and the directory locked. It does so once.
 func (s *Store) release(cause error) (err error) {
 	s.closed.Do(func() {
 		s.fail(cause)
 		s.using.Lock() // no call into the engine is under way, and none will be
 		defer s.using.Unlock()
 		err = errors.Join(s.engine.Close(), s.closeWitness())
-		if s.lock != nil {
-			err = errors.Join(err, s.lock.Close())
-		}
 	})
 	return err
 }

@@ -58,8 +58,9 @@ func New(c Config) *Breaker {
 // no attempt.
 //
 // While the breaker is closed, Do makes two calls to the object, which write nothing.
-// An outcome that cannot be told to the object, because the host shuts down, counts for
-// nothing.
+// An outcome that cannot be told to the object, because the host shuts down or too many calls
+// wait for the object, counts for nothing. A probe without an outcome is one that hangs: OpenFor
+// later the breaker opens again, because nothing tells that the dependency answers.
 func (b *Breaker) Do(ctx context.Context, from object.Caller, name string, fn func(ctx context.Context) error) error {
 	p, err := b.enter.Call(ctx, from, name, none{})
 	if errors.Is(err, object.ErrOverloaded) {

@@ -65,6 +65,43 @@ func TestBusyBreaker(t *testing.T) {
 	})
 }
 
+// mute is a caller whose second call finds the mailbox of the breaker full: that of an end.
+type mute struct {
+	object.Caller
+	calls int
+}
+
+func (m *mute) Invoke(ctx context.Context, r *object.Request) error {
+	if m.calls++; m.calls == 2 {
+		return fmt.Errorf("bank/eu: %w", object.ErrOverloaded)
+	}
+	return m.Caller.Invoke(ctx, r)
+}
+
+// Proves K1. The end of a call that finds the mailbox full counts for nothing, and the error is that of
+// the call. A probe with such an end is one that hangs: OpenFor later, and not before, the breaker
+// opens again.
+func TestEndThatCannotBeTold(t *testing.T) {
+	run(t, breaker.Config{Failures: 1, OpenFor: time.Minute}, func(s *harness.Sim, b *breaker.Breaker) {
+		err := b.Do(s.Context(), &mute{Caller: s}, "eu", func(context.Context) error { return errDown })
+		s.Always("the error of the call", err == errDown, err)
+		is(s, b, breaker.Closed)
+		fail(s, b, 1)
+		s.Advance(time.Minute)
+		err = b.Do(s.Context(), &mute{Caller: s}, "eu", func(context.Context) error { return nil }) // the probe
+		s.Always("the error of the probe", err == nil, err)
+		s.Advance(time.Minute - 1)
+		refused(s, b)
+		is(s, b, breaker.HalfOpen)
+		s.Advance(1)
+		refused(s, b)
+		is(s, b, breaker.Open)
+		s.Advance(time.Minute)
+		goes(s, b)
+		is(s, b, breaker.Closed)
+	})
+}
+
 // Proves K3. A task that cannot ask the breaker waits at no attempt.
 func TestTaskBehindABusyBreaker(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {

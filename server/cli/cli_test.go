@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/holdfast-dev/holdfast/alarm"
 	"github.com/holdfast-dev/holdfast/object"
@@ -47,6 +50,11 @@ var (
 		return 0, err
 	})
 )
+
+// putRaw stores a key under itself.
+var putRaw = object.Handle(carts, "putRaw", func(c *cart, ctx context.Context, key []byte) (int, error) {
+	return 0, c.st.Storage().PutBytes(ctx, string(key), key)
+})
 
 // hostile is a name that would move a cursor, forge a row and break out of HTML.
 const hostile = "../../jobs/pay/\x1b[2J\t<b>\n4711?"
@@ -260,6 +268,60 @@ func TestVerify(t *testing.T) {
 	}
 	run(t, Program{}, "--dir", dir, "ls").must(t, Unopened, filepath.Base(manifest))
 	run(t, Program{}, "--dir", filepath.Join(dir, "none"), "verify").must(t, Unopened, "none")
+}
+
+// Proves O15: keys and values that are no UTF-8 are whole in JSON, and so is the key at which the next
+// page begins, in JSON and in a table. A key that is text has no bytes beside it.
+func TestKeysThatAreNoText(t *testing.T) {
+	keys := []string{"a\x80", "a\xff", "a\xff\x00b", "é"} // sorted
+	dir := filepath.Join(t.TempDir(), "data")
+	host, err := object.Open(object.Options{Dir: dir}, carts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		if _, err := putRaw.Call(t.Context(), host, "raw", []byte(key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := host.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for start := ""; ; {
+		args := []string{"--dir", dir, "inspect", "cart/raw", "--values", "--limit", "1", "-o", "json"}
+		if start != "" {
+			args = append(args, "--start-bytes", start)
+		}
+		o := run(t, Program{}, args...)
+		o.must(t, Fine)
+		var in object.Inspection
+		if err := json.Unmarshal([]byte(o.out), &in); err != nil || len(in.Keys) != 1 {
+			t.Fatalf("%v: %s", err, o.out)
+		}
+		k := in.Keys[0]
+		if !utf8.Valid(k.Value) || len(k.KeyBytes) > 0 {
+			k.Key = string(k.KeyBytes)
+		}
+		if k.Key != string(k.Value) {
+			t.Errorf("key %q, value %q", k.Key, k.Value)
+		}
+		got = append(got, k.Key)
+		if in.NextKey == "" {
+			break
+		}
+		if start = base64.StdEncoding.EncodeToString(in.NextKeyBytes); start == "" {
+			start = base64.StdEncoding.EncodeToString([]byte(in.NextKey))
+		}
+	}
+	if !slices.Equal(got, keys) {
+		t.Errorf("the keys are %q, want %q", got, keys)
+	}
+	next := base64.StdEncoding.EncodeToString([]byte(keys[1]))
+	run(t, Program{}, "--dir", dir, "inspect", "cart/raw", "--limit", "1").must(t, Fine, `"a\x80"`, "more: --start-bytes "+next)
+	run(t, Program{}, "--dir", dir, "inspect", "cart/raw", "--limit", "1", "--start", "b").must(t, Fine, "é")
+	run(t, Program{}, "--dir", dir, "inspect", "cart/raw", "--start", "b", "--start-bytes", next).must(t, Usage, "take one")
+	run(t, Program{}, "--dir", dir, "inspect", "cart/raw", "--start-bytes", "?").must(t, Usage, "--start-bytes")
 }
 
 // Proves R6: verify and recover tell of a row that cannot be decoded, name its object and exit with

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"strconv"
 	"strings"
@@ -22,12 +23,17 @@ type inspection struct {
 // inspect is the verb that shows one object.
 func (s *session) inspect() *cobra.Command {
 	var keys object.KeysOptions
+	var start []byte
 	c := &cobra.Command{
 		Use:   "inspect CLASS/NAME",
 		Short: "Show an object: alarm, label, execution, messages, dead letters, newest events and keys",
 		Long: `Show an object: its alarm, label, open execution, messages, dead letters, newest events and keys.
 
-Values are shown with --values: text as it is, other bytes in hexadecimal.`,
+Values are shown with --values: text as it is, other bytes in hexadecimal.
+
+With -o json, bytes are in base64: values, and beside a key that is no UTF-8 its keyBytes, because
+JSON has a replacement character for each byte of it that is none. nextKeyBytes is such a key for
+--start-bytes.`,
 		Example: "  inspect cart/alice\n  inspect cart/alice --values --prefix item/",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -38,12 +44,19 @@ Values are shown with --values: text as it is, other bytes in hexadecimal.`,
 			if err := page(keys.Limit); err != nil {
 				return err
 			}
+			if len(start) > 0 {
+				if keys.Start != "" {
+					return usage("--start and --start-bytes are both given: take one")
+				}
+				keys.Start = string(start)
+			}
 			return s.read(func(_ *storage.Store, r object.Reader) error { return s.show(c.Context(), r, id, keys) })
 		},
 	}
 	c.Flags().BoolVar(&keys.Values, "values", false, "show values too")
 	c.Flags().StringVar(&keys.Prefix, "prefix", "", "only keys that begin with this")
 	c.Flags().StringVar(&keys.Start, "start", "", "begin with this key")
+	c.Flags().BytesBase64Var(&start, "start-bytes", nil, "begin with this key, in base64: for keys that are no text")
 	c.Flags().IntVar(&keys.Limit, "limit", object.DefaultPage, fmt.Sprintf("at most so many keys, up to %d", object.MaxPage))
 	return c
 }
@@ -57,7 +70,7 @@ func (s *session) show(ctx context.Context, r object.Reader, id storage.ID, o ob
 	if err != nil {
 		return err
 	}
-	in.Keys, in.NextKey = keys.Keys, keys.Next
+	in.Keys, in.NextKey, in.NextKeyBytes = keys.Keys, keys.Next, keys.NextBytes
 	if s.format == "json" {
 		view := inspection{Inspection: in}
 		for _, d := range in.DeadLetters {
@@ -135,7 +148,10 @@ func (s *session) showRows(in object.Inspection, values bool) error {
 			return err
 		}
 	}
-	if in.NextKey != "" {
+	switch {
+	case len(in.NextKeyBytes) > 0:
+		s.note("more: --start-bytes %s", base64.StdEncoding.EncodeToString(in.NextKeyBytes))
+	case in.NextKey != "":
 		s.note("more: --start %s", shown(in.NextKey))
 	}
 	return nil

@@ -24,6 +24,7 @@ type Store struct {
 	files    *failStopFS
 	copying  sync.Mutex // held while a Checkpoint is made, which waits for the disk
 	readOnly bool       // see OpenReadOnly
+	lock     io.Closer  // of the directory, which the end of the database closes; nil: the caller's
 
 	syncing sync.Mutex // serializes Sync, because checkTail counts on it
 
@@ -201,6 +202,9 @@ func (e *Store) Usage(lower, upper []byte) (sizeBytes uint64, err error) {
 // directory locked; the last of them closes it.
 func (e *Store) Close() (err error) {
 	if e.log.panicked.Load() {
+		if e.readOnly { // nothing of it writes any more
+			return errors.Join(e.log.failed(), e.unlock())
+		}
 		return e.log.failed()
 	}
 	defer e.log.recoverFatal(&err)
@@ -225,7 +229,23 @@ func (e *Store) closeDB() error {
 	if sumsErr := e.sums.close(); err == nil {
 		err = sumsErr
 	}
+	if unlockErr := e.unlock(); err == nil {
+		err = unlockErr
+	}
 	return wrap("close", err)
+}
+
+// Own has the end of the database close the lock of its directory, because an iterator may
+// outlive Close, and then the database writes and reads files until that ends. It is called
+// before Close.
+func (e *Store) Own(lock io.Closer) { e.lock = lock }
+
+// unlock gives up the lock of the directory, if Own has handed it over.
+func (e *Store) unlock() error {
+	if e.lock == nil {
+		return nil
+	}
+	return e.lock.Close()
 }
 
 // DB returns the database itself, for benchmarks and tests.

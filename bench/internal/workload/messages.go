@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"encoding/binary"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -31,6 +32,7 @@ type Messages struct {
 	pass, come *object.Method[errand, int]
 	look       *object.Method[struct{}, uint64]
 	fill       *object.Method[int, int]
+	later      *object.Method[time.Duration, int]
 	stop       chan struct{} // closed: the slow receiver goes on
 	ctx        context.Context
 }
@@ -70,6 +72,9 @@ func OpenMessages(dir string, objects int, o object.Options) (*Messages, error) 
 		}
 		return n, nil
 	})
+	m.later = object.Handle(class, "later", func(r *runner, ctx context.Context, d time.Duration) (int, error) {
+		return 0, m.come.Send(ctx, r.st, Slow, errand{}, object.After(d))
+	})
 	var err error
 	m.Host, err = OpenHost(dir, o, class)
 	m.fill = fill
@@ -91,6 +96,12 @@ func (m *Messages) Pass(i int) error {
 // Send is the turn of the sender alone, which sends to the slow receiver.
 func (m *Messages) Send(int) error {
 	_, err := m.fill.Call(m.ctx, m.Host, m.name(0), 1)
+	return err
+}
+
+// SendLater is Send of a message that is due in a day.
+func (m *Messages) SendLater(int) error {
+	_, err := m.later.Call(m.ctx, m.Host, m.name(0), 24*time.Hour)
 	return err
 }
 

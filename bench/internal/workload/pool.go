@@ -23,14 +23,28 @@ type Pool struct {
 
 // OpenPool opens a host with a pool. keepDone is workerpool.Config.KeepDone.
 func OpenPool(dir string, keepDone time.Duration) (*Pool, error) {
+	return openPool(dir, keepDone, nil, func(context.Context, *workerpool.Task[int]) error { return nil })
+}
+
+// OpenPhases is OpenPool with tasks of one empty phase.
+func OpenPhases(dir string, keepDone time.Duration) (*Pool, error) {
+	return openPool(dir, keepDone, []string{"phase"}, func(ctx context.Context, t *workerpool.Task[int]) error {
+		_, err := workerpool.Phase(ctx, t, "phase", func(context.Context) (int, error) { return 0, nil })
+		return err
+	})
+}
+
+// openPool opens a host with a pool of that work.
+func openPool(dir string, keepDone time.Duration, phases []string, work func(context.Context, *workerpool.Task[int]) error) (*Pool, error) {
 	p := &Pool{}
 	p.pool = workerpool.New(workerpool.Config[int, struct{}]{
-		Name: "bench", Partitions: 4, Concurrency: 1024, KeepDone: keepDone,
-		Work: func(context.Context, *workerpool.Task[int]) (struct{}, error) {
+		Name: "bench", Partitions: 4, Concurrency: 1024, KeepDone: keepDone, Phases: phases,
+		Work: func(ctx context.Context, t *workerpool.Task[int]) (struct{}, error) {
+			err := work(ctx, t)
 			if p.left.Add(-1) == 0 {
 				close(*p.all.Load())
 			}
-			return struct{}{}, nil
+			return struct{}{}, err
 		},
 	})
 	h, err := OpenHost(dir, object.Options{}, p.pool)

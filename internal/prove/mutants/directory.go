@@ -296,6 +296,22 @@ var directoryMutants = []mutant{
 		Package: "storage/pebblestore", Test: "TestCopyOfALogIsCut",
 	},
 	{
+		Name: "lock-is-given-up-before-the-database", Promise: "O2", File: "storage/pebblestore/store.go",
+		Edits: []edit{{
+			Old: `	if e.iterators.Add(closing) == closing {
+		err = e.closeDB()
+	}
+`,
+			New: `	if e.iterators.Add(closing) == closing {
+		err = e.closeDB()
+	} else if mutant("lock-is-given-up-before-the-database") {
+		err, e.lock = e.unlock(), nil
+	}
+`,
+		}},
+		Package: "storage", Test: "TestLeakedIteratorKeepsTheLock",
+	},
+	{
 		Name: "copy-holds-up-its-end", Promise: "S15", File: "storage/pebblestore/failstop.go",
 		Edits: []edit{{
 			Old: `	if ended := fsys.ended.Load(); ended != nil {

@@ -140,7 +140,10 @@ func TestDetachedInATurn(t *testing.T) {
 			}
 			ended := make(chan error, 1)
 			_, _ = f.leaves("a", f.calls("b", func(_ *thing, ctx context.Context) (any, error) {
-				<-ctx.Done()
+				select {
+				case <-ctx.Done():
+				case <-time.After(patience):
+				}
 				ended <- context.Cause(ctx)
 				return nil, nil
 			}, d))

@@ -218,7 +218,7 @@ func TestExplainTheMailbox(t *testing.T) {
 	})
 }
 
-// Proves O18: a call whose caller has left before its turn does not wait any more, although it
+// Proves O18: a call that its caller has left before its turn does not wait any more, although it
 // is still in the mailbox.
 func TestExplainCallersThatHaveLeft(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -461,7 +461,7 @@ func (d *slowApply) Apply(batch []byte) error {
 	return d.slowDisk.Apply(batch)
 }
 
-// Proves O18: a turn whose commit the store is applying says so.
+// Proves O18: a turn says so while the store applies its commit.
 func TestExplainACommitUnderWay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// leaves is a call whose caller leaves after a second, and says when it has returned.
+// leaves is a call with a caller that leaves after a second, and says when it has returned.
 func (f *fixture) leaves(name string, fn action, opts ...object.CallOption) (after time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), leaver{}, "anna"), time.Second)
 	defer cancel()
@@ -61,7 +61,7 @@ func TestDetachedCallerLeaves(t *testing.T) {
 	})
 }
 
-// Proves O20: one whose turn has not come when its context ends never runs, and one that ends
+// Proves O20: one that still waits for its turn when its context ends never runs, and one that ends
 // in time has its answer.
 func TestDetachedCallInTheMailbox(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestDetachedCallInTheMailbox(t *testing.T) {
 		close(gate)
 		pass(time.Minute)
 		if ran {
-			t.Error("O20: a call ran whose caller had left before its turn")
+			t.Error("O20: a call ran that its caller had left before its turn")
 		}
 		v, err := f.do.Call(context.Background(), f.host, "a", func(*thing, context.Context) (any, error) { return 7, nil }, object.Detached())
 		if v != 7 || err != nil {
@@ -87,7 +87,7 @@ func TestDetachedCallInTheMailbox(t *testing.T) {
 	})
 }
 
-// Proves O20: the context of a handler whose caller has left ends with the instance, and with
+// Proves O20: the context of a handler that its caller has left ends with the instance, and with
 // the context of Shutdown, which waits for the handler until then.
 func TestDetachedHandlerEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -140,7 +140,10 @@ func TestDetachedInATurn(t *testing.T) {
 			}
 			ended := make(chan error, 1)
 			_, _ = f.leaves("a", f.calls("b", func(_ *thing, ctx context.Context) (any, error) {
-				<-ctx.Done()
+				select {
+				case <-ctx.Done():
+				case <-time.After(patience):
+				}
 				ended <- context.Cause(ctx)
 				return nil, nil
 			}, d))

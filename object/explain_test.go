@@ -218,6 +218,26 @@ func TestExplainTheMailbox(t *testing.T) {
 	})
 }
 
+// Proves O18: a call that its caller has left before its turn does not wait any more, although it
+// is still in the mailbox.
+func TestExplainCallersThatHaveLeft(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		defer f.end()
+		gate := make(chan struct{})
+		go f.call("a", until(gate))
+		pass(0)
+		since := time.Now()
+		go f.call("a", nothing)
+		pass(0)
+		if _, err := f.leaves("a", nothing); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		same(t, "one has left", f.explain("a").Mailbox, object.Mailbox{Calls: 1, Oldest: since, Limit: 1024})
+		close(gate)
+	})
+}
+
 // Proves O18: alarms and turns of routines wait beside the calls, and no limit is for them.
 func TestExplainOthersThatWait(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -441,7 +461,7 @@ func (d *slowApply) Apply(batch []byte) error {
 	return d.slowDisk.Apply(batch)
 }
 
-// Proves O18: a turn whose commit the store is applying says so.
+// Proves O18: a turn says so while the store applies its commit.
 func TestExplainACommitUnderWay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t)

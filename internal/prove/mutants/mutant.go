@@ -61,6 +61,7 @@ func mutants() []mutant {
 		directoryMutants,
 		previewMutants,
 		listMutants,
+		explainMutants,
 	)
 	slices.SortStableFunc(all, func(a, b mutant) int { return rank(a) - rank(b) })
 	return all

@@ -66,8 +66,8 @@ var turnMutants = []mutant{
 	{
 		Name: "overload-blames-the-mailbox", Promise: "O11", File: "object/activation_mailbox.go",
 		Edits: []edit{{
-			Old: `ErrOverloaded, age, a.holder())`,
-			New: `ErrOverloaded, age, blame(a))`,
+			Old: `ErrOverloaded, age.Round(time.Millisecond), a.holder())`,
+			New: `ErrOverloaded, age.Round(time.Millisecond), blame(a))`,
 		}, {
 			Old: `// admit refuses the newest`,
 			New: `func blame(a *activation) string {

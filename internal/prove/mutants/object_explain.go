@@ -1,0 +1,80 @@
+package main
+
+// explainMutants are bugs in the answers of Explain and Classes, and in detached calls.
+var explainMutants = []mutant{
+	{
+		Name: "explain-tells-a-turn-before-it-begins", Promise: "O18", File: "object/host_explain.go",
+		Edits: []edit{{Old: `	if a.begun {
+`, New: `	if a.begun || mutant("explain-tells-a-turn-before-it-begins") && a.running {
+`}},
+		Package: "object", Test: "TestExplainNoTurnBeforeItBegins",
+	},
+	{
+		Name: "explain-counts-callers-that-have-left", Promise: "O18", File: "object/host_explain.go",
+		Edits: []edit{{Old: `		case r.progress.Load() == abandoned:
+`, New: `		case r.progress.Load() == abandoned && !mutant("explain-counts-callers-that-have-left"):
+`}},
+		Package: "object", Test: "TestExplainCallersThatHaveLeft",
+	},
+	{
+		Name: "explain-keeps-a-lent-turn", Promise: "O18", File: "object/turn_sections.go",
+		Edits: []edit{{Old: `	defer a.host.lent.remove(a, t)
+`, New: `	if !mutant("explain-keeps-a-lent-turn") {
+		defer a.host.lent.remove(a, t)
+	}
+`}},
+		Package: "object", Test: "TestExplainLentTurns",
+	},
+	{
+		Name: "explain-forgets-the-end-of-a-sync", Promise: "O18", File: "storage/durable.go",
+		Edits: []edit{{Old: `	p.syncing.Store(0)
+`, New: `	if !mutant("explain-forgets-the-end-of-a-sync") {
+		p.syncing.Store(0)
+	}
+`}},
+		Package: "object", Test: "TestExplainASlowDisk",
+	},
+	{
+		Name: "place-counts-without-end", Promise: "O18", File: "alarm/place.go",
+		Edits:   []edit{{Old: `p.Before < MaxBefore`, New: `(p.Before < MaxBefore || mutant("place-counts-without-end"))`}},
+		Package: "alarm", Test: "TestPlaceIsBounded",
+	},
+	{
+		Name: "place-believes-the-read-under-way", Promise: "O18", File: "alarm/place.go",
+		Edits: []edit{{Old: `	if s.reading.shard == sh {
+`, New: `	if s.reading.shard == sh && !mutant("place-believes-the-read-under-way") {
+`}},
+		Package: "alarm", Test: "TestPlacesOnDisk",
+	},
+	{
+		Name: "internal-method-by-name", Promise: "O19", File: "object/call.go",
+		Edits:   []edit{{Old: `c != nil && c.options.Internal`, New: `c != nil && c.options.Internal && !mutant("internal-method-by-name")`}},
+		Package: "object", Test: "TestInternalMethods",
+	},
+	{
+		Name: "methods-of-jobs-are-open", Promise: "O19", File: "jobs/engine/options.go",
+		Edits: []edit{{Old: `	o.Internal = true
+`, New: `	o.Internal = !mutant("methods-of-jobs-are-open")
+`}},
+		Package: "jobs", Test: "TestMethodsOfJobsAreInternal",
+	},
+	{
+		Name: "detached-runs-on-the-caller", Promise: "O20", File: "object/activation.go",
+		Edits:   []edit{{Old: `a.accept(ctx, r, !r.detached)`, New: `a.accept(ctx, r, !r.detached || mutant("detached-runs-on-the-caller"))`}},
+		Package: "object", Test: "TestDetachedCallerLeaves",
+	},
+	{
+		Name: "detached-handler-ends-with-its-caller", Promise: "O20", File: "object/activation.go",
+		Edits: []edit{{Old: `	if r.detached {
+`, New: `	if r.detached && !mutant("detached-handler-ends-with-its-caller") {
+`}},
+		Package: "object", Test: "TestDetachedCallerLeaves",
+	},
+	{
+		Name: "detached-in-a-turn", Promise: "O20", File: "object/call.go",
+		Edits: []edit{{Old: `	r.detached = r.detached && t == nil
+`, New: `	r.detached = r.detached && (t == nil || mutant("detached-in-a-turn"))
+`}},
+		Package: "object", Test: "TestDetachedInATurn",
+	},
+}

@@ -220,6 +220,7 @@ type message struct {
 	ticket   storage.Ticket
 	delivery delivery // of push
 	outcome  outcome
+	lent     bool     // its handler has lent its turn out, so that it may have been buried meanwhile
 	flight   *flight  // that announced it; nil: none
 	charges  int      // crashes that the message is charged with
 	trial    *message // the first of the messages on trial with it; nil: it is on no trial

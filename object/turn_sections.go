@@ -44,8 +44,8 @@ func (s *State) Release(ctx context.Context, fn func(context.Context) error) err
 	a.holds.Add(1) // so that an object with a lent turn is not evicted
 	defer a.holds.Add(-1)
 	t.phase.Store(phaseLent)
-	if m := t.message; m != nil && m.Alone && a.host.mail.boxes.Lend(&m.Message) {
-		a.host.mail.read(m.Receiver())
+	if m := t.message; m != nil {
+		m.lendOut()
 	}
 	a.yield()
 	err = guard(&a.object.ID, func() error { return fn(ctx) }, func(error) {})

@@ -256,6 +256,39 @@ var delayMutants = []mutant{
 		Package: "object", Test: "TestDelayedMessagesThatCannotBeHandled",
 	},
 	{
+		Name: "buried-message-takes-effect", Promise: "M8", File: "object/message_flight.go",
+		Edits: []edit{{
+			Old: `	if !m.lent {
+`,
+			New: `	if !m.lent || mutant("buried-message-takes-effect") {
+`,
+		}},
+		Package: "object", Test: "TestBuryMessageOfALentTurn",
+	},
+	{
+		Name: "buried-message-keeps-its-room", Promise: "M7", File: "object/message_flight.go",
+		Edits: []edit{{
+			Old: `	if m.due == 0 {
+		x.boxes.Removed(`,
+			New: `	if m.due == 0 && !mutant("buried-message-keeps-its-room") {
+		x.boxes.Removed(`,
+		}},
+		Package: "object", Test: "TestBuryMessage",
+	},
+	{
+		Name: "message-is-buried-before-its-hand-over", Promise: "M8", File: "object/message_flight.go",
+		Edits: []edit{{
+			Old: `	sent := h.mail.sentByNow()
+`,
+			New: `	sent := ^uint64(0)
+	if !mutant("message-is-buried-before-its-hand-over") {
+		sent = h.mail.sentByNow()
+	}
+`,
+		}},
+		Package: "object", Test: "TestBuryMessageBeforeItsHandOver",
+	},
+	{
 		Name: "entry-by-time-without-its-number", Promise: "S12", File: "storage/message.go",
 		Edits: []edit{{
 			Old: `	copy(b.data[d.entry:], number)

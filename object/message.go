@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
@@ -154,6 +155,17 @@ func (s *State) write(t *turn, to storage.ID, queue byte, m *message) error {
 	}
 	t.post(m, value)
 	return nil
+}
+
+// countTimed counts the stored messages of a receiver that no box counts.
+func (x *mail) countTimed(to storage.ID) (n int, err error) {
+	if x.host.hosted[to.Class] != nil {
+		return x.host.store.CountLater(to, math.MaxInt)
+	}
+	for queue := byte(0); queue < storage.Queues && err == nil; queue++ {
+		err = x.host.store.Messages(to, queue, 0, math.MaxUint64, func(storage.StoredMessage) bool { n++; return true })
+	}
+	return n, err
 }
 
 // Answer sends a message to an object that waits for it, by the name of its method, so that

@@ -350,6 +350,7 @@ func (h *Host) deleteParkedWithMessages(ctx context.Context, id storage.ID) erro
 			return h.storageError(id, err)
 		}
 		h.mail.forget(gone, at)
+		h.mail.timed.Add(id, len(gone.later)-gone.n, at)
 		if err := h.store.WaitDurable(at); err != nil {
 			return h.storageError(id, err)
 		}
@@ -390,7 +391,7 @@ func (h *Host) BuryMessage(ctx context.Context, id storage.ID, seq uint64) error
 	defer h.mail.holdBack(id)()
 	sent := h.mail.sentByNow()
 	return h.bare(ctx, c, id, func(t *turn) error {
-		defer h.mail.holdBack(id)() // the caller may have left, and its hold has ended then
+		defer h.mail.holdBack(id)() // as in deleteWithMessages
 		m, err := h.mail.waiting(id, seq, sent)
 		if err != nil {
 			return err

@@ -108,6 +108,16 @@ var delayMutants = []mutant{
 		Package: "object", Test: "TestDelayedMessagesCount",
 	},
 	{
+		Name: "messages-to-an-unknown-class-do-not-count", Promise: "M7", File: "object/message_mail.go",
+		Edits: []edit{{
+			Old: `	if m.due != 0 || h.hosted[m.To.Class] == nil {
+`,
+			New: `	if m.due != 0 || h.hosted[m.To.Class] == nil && !mutant("messages-to-an-unknown-class-do-not-count") {
+`,
+		}},
+		Package: "object", Test: "TestMaxWaitingOfAnUnknownClass",
+	},
+	{
 		Name: "deleted-messages-count", Promise: "M7", File: "object/message_mail.go",
 		Edits: []edit{{
 			Old: `	x.timed.Add(id.To, -1, at)
@@ -130,8 +140,8 @@ var delayMutants = []mutant{
 	{
 		Name: "message-is-handled-before-its-hand-over", Promise: "M3", File: "object/message_mail.go",
 		Edits: []edit{{
-			Old: `		if e.Object >= below {`,
-			New: `		if e.Object >= below && !mutant("message-is-handled-before-its-hand-over") {`,
+			Old: `		if e.Object >= handed {`,
+			New: `		if e.Object >= handed && !mutant("message-is-handled-before-its-hand-over") {`,
 		}},
 		Package: "object", Test: "TestDelayedMessageBeforeItsReport",
 	},
@@ -254,6 +264,14 @@ var delayMutants = []mutant{
 		return false`,
 		}},
 		Package: "object", Test: "TestDelayedMessagesThatCannotBeHandled",
+	},
+	{
+		Name: "handled-message-waits", Promise: "M7", File: "object/internal/inbox/inbox.go",
+		Edits: []edit{{
+			Old: `		if m.Withdrawn() {`,
+			New: `		if m.Withdrawn() && !mutant("handled-message-waits") {`,
+		}},
+		Package: "object/internal/inbox", Test: "TestWaitingOfThoseThatAreHandled",
 	},
 	{
 		Name: "buried-message-takes-effect", Promise: "M8", File: "object/message_flight.go",

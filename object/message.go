@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
@@ -156,6 +157,17 @@ func (s *State) write(t *turn, to storage.ID, queue byte, m *message) error {
 	return nil
 }
 
+// countTimed counts the stored messages of a receiver that no box counts.
+func (x *mail) countTimed(to storage.ID) (n int, err error) {
+	if x.host.hosted[to.Class] != nil {
+		return x.host.store.CountLater(to, math.MaxInt)
+	}
+	for queue := byte(0); queue < storage.Queues && err == nil; queue++ {
+		err = x.host.store.Messages(to, queue, 0, math.MaxUint64, func(storage.StoredMessage) bool { n++; return true })
+	}
+	return n, err
+}
+
 // Answer sends a message to an object that waits for it, by the name of its method, so that
 // a job type can answer an object of a class that it does not know. It is Method.Send but
 // for this: it is handled before the messages that were sent by Method.Send or an Outbox, and
@@ -220,6 +232,7 @@ type message struct {
 	ticket   storage.Ticket
 	delivery delivery // of push
 	outcome  outcome
+	lent     bool     // its handler has lent its turn out, so that it may have been buried meanwhile
 	flight   *flight  // that announced it; nil: none
 	charges  int      // crashes that the message is charged with
 	trial    *message // the first of the messages on trial with it; nil: it is on no trial

@@ -1,7 +1,10 @@
 package object
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/holdfast-dev/holdfast/alarm"
@@ -282,7 +285,10 @@ func (x *mail) drop(t *turn, below uint64) error {
 			return x.host.storageError(t.act.object.ID, err)
 		}
 		if gone.n > 0 {
-			t.then(func(at storage.Ticket) { x.forget(gone, at) })
+			t.then(func(at storage.Ticket) {
+				x.forget(gone, at)
+				x.boxes.Removed(inbox.Receiver{ID: t.act.object.ID, Shard: t.act.object.Shard}, gone.n-len(gone.later))
+			})
 		}
 		if err := t.commit(false); err != nil || !more {
 			return err
@@ -344,11 +350,104 @@ func (h *Host) deleteParkedWithMessages(ctx context.Context, id storage.ID) erro
 			return h.storageError(id, err)
 		}
 		h.mail.forget(gone, at)
+		h.mail.timed.Add(id, len(gone.later)-gone.n, at)
 		if err := h.store.WaitDurable(at); err != nil {
 			return h.storageError(id, err)
 		}
 	}
 	return h.deleteParked(ctx, id)
+}
+
+// BuryMessage steps in the same order, but for the end of the activation: it holds the messages back,
+// waits for the handovers, and buries the message in a turn of the receiver. A handler of the message that
+// has lent its turn out finds it gone at its next commit (stands).
+
+// ErrNoMessage is returned for a message that was handled, is a dead letter, or was deleted.
+var ErrNoMessage = errors.New("object: no such message")
+
+// errBuried is the cause of a dead letter that an operator has made.
+var errBuried = errors.New("buried by an operator")
+
+// BuryMessage makes a message that waits for an object a dead letter of the object, with the reason
+// "buried", in one commit. seq is MessageState.Seq, as Inspect lists it. So an operator gets a message out of
+// the way that holds up those behind it, for example because its argument cannot be decoded.
+//
+// The letter has the number of the message, and keeps its attempts and its last error. ReplayDeadLetter
+// sends it again: at the end of the object's messages, at once also if it had a time, and with all its
+// attempts. DiscardDeadLetter drops it.
+//
+// BuryMessage waits for the turn of the object that runs, and for the disk. A handler of the message that
+// has lent its turn out commits nothing more. It returns ErrNoMessage if the message is gone. The class
+// must be registered, the method of the message need not be.
+func (h *Host) BuryMessage(ctx context.Context, id storage.ID, seq uint64) error {
+	c, err := h.runnable(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := h.lifecycle.enter(false); err != nil {
+		return named(id, err)
+	}
+	defer h.lifecycle.leave()
+	defer h.mail.holdBack(id)()
+	sent := h.mail.sentByNow()
+	return h.bare(ctx, c, id, func(t *turn) error {
+		defer h.mail.holdBack(id)() // as in deleteWithMessages
+		m, err := h.mail.waiting(id, seq, sent)
+		if err != nil {
+			return err
+		}
+		s := m.tries
+		s.lastError = cmp.Or(s.lastError, errBuried.Error())
+		m.bury(t, s, errBuried, "buried")
+		t.then(func(storage.Ticket) { h.mail.buried(m) })
+		return nil
+	})
+}
+
+// waiting reads a message of a receiver with a lesser number than below.
+func (x *mail) waiting(to storage.ID, seq, below uint64) (*message, error) {
+	h := x.host
+	for queue := byte(0); queue < storage.Queues && seq < below; queue++ {
+		s, ok, err := h.store.Message(storage.MessageID{To: to, Shard: h.store.ShardOf(to), Queue: queue, Seq: seq})
+		if err != nil {
+			return nil, h.storageError(to, err)
+		}
+		if ok {
+			m, err := h.messageOf(s)
+			return m, h.storageError(to, err)
+		}
+	}
+	return nil, named(to, fmt.Errorf("message %d: %w", seq, ErrNoMessage))
+}
+
+// buried counts a message out that BuryMessage has made a dead letter. Its messages are held back.
+func (x *mail) buried(m *message) {
+	x.host.hosted[m.To.Class].counts.buried.Add(1)
+	x.stored.Add(-1)
+	if m.due == 0 {
+		x.boxes.Removed(m.Receiver(), 1)
+	}
+}
+
+// lendOut notes that the handler of the message lends its turn out.
+func (m *message) lendOut() {
+	m.lent = true
+	if m.Alone && m.host.mail.boxes.Lend(&m.Message) {
+		m.host.mail.read(m.Receiver())
+	}
+}
+
+// stands returns an error if the message of a turn was buried while the turn was lent out. The caller
+// owns the turn.
+func (m *message) stands() error {
+	if !m.lent {
+		return nil
+	}
+	gone, err := m.repeats()
+	if gone {
+		err = fmt.Errorf("message %d: %w: it was buried while its handler had lent its turn out", m.Seq, ErrNoMessage)
+	}
+	return m.host.storageError(m.To, err)
 }
 
 // line lets one caller in at a time, in the order of their calls, so that two of them do not

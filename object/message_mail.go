@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -21,7 +20,7 @@ type mail struct {
 	host  *Host
 	boxes inbox.Inboxes
 	later *alarm.Scheduler  // over the index by time: messages that wait for their time
-	timed inbox.LaterCounts // messages of the index by time
+	timed inbox.LaterCounts // messages that no box counts: those of the index by time, and of classes that are not registered
 	share inbox.Shares      // of the places for those of them that are under way
 	// known is true when all messages of earlier openings have been counted, so that a
 	// receiver without a box has none.
@@ -79,8 +78,12 @@ func (x *mail) count(snapshot *storage.MessageCount) error {
 		more, err = snapshot.Next(func(to storage.ID, n int) bool {
 			x.stored.Add(int64(n))
 			later := snapshot.Later()
+			if h.hosted[to.Class] == nil {
+				x.timed.Add(to, n, 0)
+				return !h.lifecycle.closing.Load()
+			}
 			x.timed.Add(to, later, 0)
-			if n > later && h.hosted[to.Class] != nil {
+			if n > later {
 				all = append(all, found{inbox.Receiver{ID: to, Shard: h.store.ShardOf(to)}, n - later})
 			}
 			return !h.lifecycle.closing.Load()
@@ -148,7 +151,7 @@ func (x *mail) admit(m *message) error {
 	}
 	n, reason := x.boxes.Waiting(m.Receiver())
 	if n < limit && n+x.timed.Most(m.To) >= limit {
-		read := func() (int, error) { return x.host.store.CountLater(m.To, math.MaxInt) }
+		read := func() (int, error) { return x.countTimed(m.To) }
 		later, err := x.timed.Count(m.To, x.host.store.Applied, read)
 		if err != nil {
 			return x.host.storageError(m.To, err)
@@ -208,8 +211,10 @@ func (x *mail) handOver(first *message) {
 // the index by time gets one with a delay.
 func (x *mail) handOverOne(m *message) {
 	h := x.host
-	if m.due != 0 {
+	if m.due != 0 || h.hosted[m.To.Class] == nil {
 		x.timed.Add(m.To, 1, m.ticket)
+	}
+	if m.due != 0 {
 		x.later.Set(m.entry(m.due))
 		return
 	}
@@ -435,10 +440,10 @@ func (x *mail) fire(due []alarm.Entry) {
 // could not depend on it (O7), and the report of the sender's task must not follow that of an attempt.
 func (x *mail) resend(due ...alarm.Entry) {
 	h := x.host
-	below := h.store.MessagesBelow()
+	handed := h.store.MessagesBelow()
 	var portion []*message
 	for _, e := range due {
-		if e.Object >= below {
+		if e.Object >= handed {
 			x.again(e, readWait)
 			continue
 		}

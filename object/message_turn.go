@@ -142,7 +142,7 @@ func (m *message) failed(t *turn, cause error) error {
 		m.pause(cause)
 		return cause
 	}
-	if m.due != 0 || m.Withdrawn() { // it may have been deleted meanwhile
+	if m.due != 0 || m.lent || m.Withdrawn() { // it may have been deleted or buried meanwhile
 		if again, err := m.repeats(); again || err != nil {
 			return errors.Join(cause, err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/testing/failing"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // numbered returns texts from first to last, and what came of them at a thing.
@@ -215,6 +216,52 @@ func TestMaxWaiting(t *testing.T) {
 			t.Errorf("%q came", got)
 		}
 		m.left(0)
+	})
+}
+
+// Proves M7, M6: 100,000 messages wait at most for a receiver of a class that is not registered, also after a
+// restart. They are taken again when a Delete has removed those that wait.
+func TestMaxWaitingOfAnUnknownClass(t *testing.T) {
+	const turns, each = 5, 20_000
+	bubble(t, func(t *testing.T) {
+		m := newMail(t)
+		unknown := object.Handle(object.Define("later", func(context.Context, *object.State) (*thing, error) { return nil, nil }), "new",
+			func(*thing, context.Context, string) (int, error) { return 0, nil })
+		sends := func(n int, opts ...object.CallOption) error {
+			_, err := m.call("a", func(th *thing, ctx context.Context) (any, error) {
+				for range n {
+					if err := unknown.Send(ctx, th.st, "b", "1", opts...); err != nil {
+						return nil, err
+					}
+				}
+				return nil, nil
+			})
+			return err
+		}
+		m.open()
+		defer func() { m.close() }() // another host than now
+		for range turns {
+			if err := sends(each); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			for _, opts := range [][]object.CallOption{nil, {object.After(time.Hour)}} {
+				if err := sends(1, opts...); !errors.Is(err, object.ErrOutboxFull) || !strings.Contains(err.Error(), "later/b") {
+					t.Errorf("a full receiver: %v", err)
+				}
+			}
+			m.close()
+			m.open()
+			pass(0)
+		}
+		if err := m.host.Delete(context.Background(), storage.ID{Class: "later", Name: "b"}, object.WithMessages()); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(sends(1, object.After(time.Hour)), sends(1)); err != nil {
+			t.Error(err)
+		}
+		m.left(2)
 	})
 }
 

@@ -137,8 +137,13 @@ func (t *turn) commit(last bool) error {
 	if last && t.firing != nil && !t.writes.alarmSet {
 		t.writes.alarmSet, t.writes.removes = true, true
 	}
-	if last && t.message != nil {
-		t.message.remove(t)
+	if m := t.message; m != nil {
+		if err := m.stands(); err != nil {
+			return err
+		}
+		if last {
+			m.remove(t)
+		}
 	}
 	if !t.dirty() {
 		t.settle(storage.Ticket(a.last.Load()))

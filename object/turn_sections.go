@@ -48,8 +48,8 @@ func (s *State) Release(ctx context.Context, fn func(context.Context) error) err
 	a.host.lent.add(a, &lentTurn{turn: t, method: a.method(), since: a.host.seams.Steady()})
 	defer a.host.lent.remove(a, t)
 	t.phase.Store(phaseLent)
-	if m := t.message; m != nil && m.Alone && a.host.mail.boxes.Lend(&m.Message) {
-		a.host.mail.read(m.Receiver())
+	if m := t.message; m != nil {
+		m.lendOut()
 	}
 	a.yield()
 	err = guard(&a.object.ID, func() error { return fn(ctx) }, func(error) {})

@@ -91,7 +91,7 @@ func callPlace(num uint64, value []byte) place {
 // scheduledOf is when the task of a stored call died; zero if the row cannot be decoded.
 func scheduledOf(value []byte) time.Time {
 	var run jobs.Run
-	if json.Unmarshal(value, &run) != nil {
+	if err := json.Unmarshal(value, &run); err != nil {
 		return time.Time{}
 	}
 	return run.Scheduled

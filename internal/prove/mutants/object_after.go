@@ -108,6 +108,16 @@ var delayMutants = []mutant{
 		Package: "object", Test: "TestDelayedMessagesCount",
 	},
 	{
+		Name: "messages-to-an-unknown-class-do-not-count", Promise: "M7", File: "object/message_mail.go",
+		Edits: []edit{{
+			Old: `	if m.due != 0 || h.hosted[m.To.Class] == nil {
+`,
+			New: `	if m.due != 0 || h.hosted[m.To.Class] == nil && !mutant("messages-to-an-unknown-class-do-not-count") {
+`,
+		}},
+		Package: "object", Test: "TestMaxWaitingOfAnUnknownClass",
+	},
+	{
 		Name: "deleted-messages-count", Promise: "M7", File: "object/message_mail.go",
 		Edits: []edit{{
 			Old: `	x.timed.Add(id.To, -1, at)
@@ -130,8 +140,8 @@ var delayMutants = []mutant{
 	{
 		Name: "message-is-handled-before-its-hand-over", Promise: "M3", File: "object/message_mail.go",
 		Edits: []edit{{
-			Old: `		if e.Object >= below {`,
-			New: `		if e.Object >= below && !mutant("message-is-handled-before-its-hand-over") {`,
+			Old: `		if e.Object >= handed {`,
+			New: `		if e.Object >= handed && !mutant("message-is-handled-before-its-hand-over") {`,
 		}},
 		Package: "object", Test: "TestDelayedMessageBeforeItsReport",
 	},
@@ -254,6 +264,47 @@ var delayMutants = []mutant{
 		return false`,
 		}},
 		Package: "object", Test: "TestDelayedMessagesThatCannotBeHandled",
+	},
+	{
+		Name: "handled-message-waits", Promise: "M7", File: "object/internal/inbox/inbox.go",
+		Edits: []edit{{
+			Old: `		if m.Withdrawn() {`,
+			New: `		if m.Withdrawn() && !mutant("handled-message-waits") {`,
+		}},
+		Package: "object/internal/inbox", Test: "TestWaitingOfThoseThatAreHandled",
+	},
+	{
+		Name: "buried-message-takes-effect", Promise: "M8", File: "object/message_flight.go",
+		Edits: []edit{{
+			Old: `	if !m.lent {
+`,
+			New: `	if !m.lent || mutant("buried-message-takes-effect") {
+`,
+		}},
+		Package: "object", Test: "TestBuryMessageOfALentTurn",
+	},
+	{
+		Name: "buried-message-keeps-its-room", Promise: "M7", File: "object/message_flight.go",
+		Edits: []edit{{
+			Old: `	if m.due == 0 {
+		x.boxes.Removed(`,
+			New: `	if m.due == 0 && !mutant("buried-message-keeps-its-room") {
+		x.boxes.Removed(`,
+		}},
+		Package: "object", Test: "TestBuryMessage",
+	},
+	{
+		Name: "message-is-buried-before-its-hand-over", Promise: "M8", File: "object/message_flight.go",
+		Edits: []edit{{
+			Old: `	sent := h.mail.sentByNow()
+`,
+			New: `	sent := ^uint64(0)
+	if !mutant("message-is-buried-before-its-hand-over") {
+		sent = h.mail.sentByNow()
+	}
+`,
+		}},
+		Package: "object", Test: "TestBuryMessageBeforeItsHandOver",
 	},
 	{
 		Name: "entry-by-time-without-its-number", Promise: "S12", File: "storage/message.go",

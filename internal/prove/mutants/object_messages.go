@@ -35,8 +35,10 @@ var deliveryMutants = []mutant{
 	{
 		Name: "message-removed-at-the-first-sync", Promise: "M2", File: "object/turn_commit.go",
 		Edits: []edit{{
-			Old: `	if last && t.message != nil {`,
-			New: `	if (last || mutant("message-removed-at-the-first-sync")) && t.message != nil {`,
+			Old: `		if last {
+			m.remove(t)`,
+			New: `		if last || mutant("message-removed-at-the-first-sync") {
+			m.remove(t)`,
 		}},
 		Package: "object", Test: "TestHandlerWithSyncAndRelease",
 	},
@@ -297,10 +299,10 @@ var deliveryMutants = []mutant{
 		Package: "object/internal/inbox", Test: "TestMessagesThatGoAlone",
 	},
 	{
-		Name: "lent-turn-holds-up-the-queue", Promise: "M3", File: "object/turn_sections.go",
+		Name: "lent-turn-holds-up-the-queue", Promise: "M3", File: "object/message_flight.go",
 		Edits: []edit{{
-			Old: `	if m := t.message; m != nil && m.Alone &&`,
-			New: `	if m := t.message; m != nil && m.Alone && !mutant("lent-turn-holds-up-the-queue") &&`,
+			Old: `	if m.Alone && m.host`,
+			New: `	if m.Alone && !mutant("lent-turn-holds-up-the-queue") && m.host`,
 		}},
 		Package: "object", Test: "TestLentTurnMeetsTheNextMessageAfterCrashes",
 	},

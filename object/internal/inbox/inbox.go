@@ -260,6 +260,9 @@ func (s *Inboxes) Land(m *Message, handled bool) (read bool) {
 	b.full = false
 	if handled {
 		b.pauses = 0
+		if m.Withdrawn() { // it was counted as one that waits, and is none
+			b.waiting = max(0, b.waiting-1)
+		}
 	}
 	read = b.mayRead()
 	b.reading = b.reading || read

@@ -276,6 +276,25 @@ func TestPausesInARow(t *testing.T) {
 	}
 }
 
+// Proves M7. Messages that a Pause or a Hold has withdrawn and that were handled all the same, because their
+// commit was under way, wait no more; neither do those that the caller has removed during a Hold.
+func TestWaitingOfThoseThatAreHandled(t *testing.T) {
+	var s Inboxes
+	now := arrive(&s, anna, 5, 4)
+	s.Pause(now[0], errX)
+	s.Hold(anna)
+	for i, handled := range []bool{false, true, true} {
+		s.Land(now[i], handled)
+		n, _ := s.Waiting(anna)
+		is(t, "waiting", n, []int{4, 3, 2}[i])
+	}
+	for _, want := range []int{1, 0, 0} {
+		s.Removed(anna, 1)
+		n, _ := s.Waiting(anna)
+		is(t, "waiting", n, want)
+	}
+}
+
 // Proves M3.
 // A pause and its end while a reader is at work: the reader stops, because it has passed
 // messages that wait again, no second one begins beside it, and the next begins with the first message.

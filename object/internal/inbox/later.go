@@ -9,8 +9,9 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// LaterCounts bounds from above how many messages of the index by time each receiver has, in
-// a memory that does not grow with the receivers. A bucket counts the messages of all receivers
+// LaterCounts bounds from above how many messages each receiver has that are in no box, in
+// a memory that does not grow with the receivers: those of the index by time, and all of a class that
+// is not registered. A bucket counts the messages of all receivers
 // with its hash. If a bucket has too many, Count tells how many one receiver has. Count reads
 // the store only for the first time, because it remembers the receivers that it has counted.
 type LaterCounts struct {

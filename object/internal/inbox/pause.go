@@ -102,6 +102,15 @@ func (s *Inboxes) Held(to Receiver) bool {
 	return b != nil && b.holds > 0
 }
 
+// Removed notes that n messages of a receiver which waited on disk are gone. The caller has a Hold on it.
+func (s *Inboxes) Removed(to Receiver, n int) {
+	st := s.stripe(to)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	b := st.boxes[to.ID]
+	b.waiting = max(0, b.waiting-n) // those of an earlier opening may not be counted yet
+}
+
 // Release ends a Hold, and reports whether the caller starts a reader now. If messages of
 // before the Hold are under way still, Land tells of the reader.
 func (s *Inboxes) Release(to Receiver) (read bool) {

@@ -35,7 +35,7 @@ func TestSharesOfSlowReceivers(t *testing.T) {
 	}
 }
 
-// A receiver with messages behind gets no place for a later one, and is read for when half of its
+// Proves M4, M7: a receiver with messages behind gets no place for a later one, and is read for when half of its
 // messages have left. An earlier one, such as one that was read, gets a place.
 func TestShareOfAReceiverThatIsBehind(t *testing.T) {
 	var x Shares
@@ -299,7 +299,7 @@ func (m *shareModel) run() {
 	}
 }
 
-// Messages that are let go are not forgotten, in any order of events, also if those that were read
+// Proves M6, M7: messages that are let go are not forgotten, in any order of events, also if those that were read
 // are deleted before they are fired. All memory is given back at the end.
 func TestSharesForgetNoMessage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -79,7 +79,7 @@ func TestMetricsOfRepeats(t *testing.T) {
 		}
 		wait(time.Minute, "0 0 0 0")
 		wait(time.Hour, "1 2 0 0")
-		disk := mem.Crash(0) // in the step b, which began a minute ago
+		disk := mem.Crash(0)                                     // in the step b, which began a minute ago
 		if err := h.Shutdown(context.Background()); err != nil { // it waits for the step, for an hour
 			t.Fatal(err)
 		}

@@ -42,7 +42,7 @@ import (
 //     is too large. Space and SpaceRefusedAt tell of a disk that is nearly full.
 //   - Memory: CacheRows has rows read again that the instance keeps in its fields, after a
 //     Transaction has been undone.
-//   - Reports: LogCommitted, Recovered, CountExecution and Backlog fill the log, the
+//   - Reports: LogCommitted, Recovered, CountExecution, CountRepeat and Backlog fill the log, the
 //     recovery report and the metrics of the host.
 //
 // For example, a turn that begins a run of a job writes all of it into one batch:

@@ -122,6 +122,9 @@ func (d *Driver) Recovered(ctx context.Context, r Recovery) error {
 	r.ID, r.At = d.state.act.object.ID, d.state.Now()
 	t.then(func(storage.Ticket) {
 		h.metrics.recoveries.WithLabelValues(r.Cause).Inc()
+		if r.Age > 0 {
+			h.metrics.stale.WithLabelValues(r.ID.Class).Observe(r.Age.Seconds())
+		}
 		h.report.add(r)
 		if !r.GivenUp {
 			d.state.Log().Info("recovered", r.attributes()...)

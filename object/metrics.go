@@ -19,7 +19,9 @@ type metrics struct {
 
 	commit, gate, lag      prometheus.Histogram
 	recoveries, executions *prometheus.CounterVec
+	repeats, repeated      *prometheus.CounterVec
 	taskWait, taskRun      *prometheus.HistogramVec
+	stale                  *prometheus.HistogramVec
 }
 
 // classCounts counts the turns, evictions, refusals and failures of one class. Each field
@@ -94,6 +96,9 @@ func newMetrics(h *Host) *metrics {
 		lag:        seconds("alarm_lag_seconds", "How late alarms reached their handlers."),
 		recoveries: count("recoveries_total", "Executions and alarms recovered, by cause.", "cause"),
 		executions: count("executions_total", "Executions of jobs that ended, by class and outcome.", "class", "outcome"),
+		repeats:    count("repeats_total", "Executions of workflow functions that began with a history.", "class"),
+		repeated:   count("entries_read_total", "Entries of histories that these executions read.", "class"),
+		stale:      long("stale_seconds", "Time from when a lost execution began, or a missing alarm was due, until it was recovered."),
 		taskWait:   long("task_wait_seconds", "Time from when a task became ready until it began."),
 		taskRun:    long("task_run_seconds", "Time that attempts at tasks took."),
 	}
@@ -105,6 +110,14 @@ func newMetrics(h *Host) *metrics {
 func (d *Driver) CountExecution(outcome string) {
 	outcome = strings.ReplaceAll(outcome, " ", "_") // no allocation without a blank
 	d.state.act.host.metrics.executions.WithLabelValues(d.state.act.object.ID.Class, outcome).Inc()
+}
+
+// CountRepeat counts an execution that repeats a history of so many entries, in the host's metrics.
+// Job types call it, from any goroutine.
+func (d *Driver) CountRepeat(entries int) {
+	m, class := d.state.act.host.metrics, d.state.act.object.ID.Class
+	m.repeats.WithLabelValues(class).Inc()
+	m.repeated.WithLabelValues(class).Add(float64(entries))
 }
 
 // Collector returns the host's metrics for a Prometheus registry.
@@ -119,7 +132,7 @@ func (m *metrics) Describe(chan<- *prometheus.Desc) {}
 // an instant.
 func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	h := m.host
-	for _, c := range []prometheus.Collector{m.commit, m.gate, m.lag, m.recoveries, m.executions, m.taskWait, m.taskRun} {
+	for _, c := range []prometheus.Collector{m.commit, m.gate, m.lag, m.recoveries, m.executions, m.repeats, m.repeated, m.stale, m.taskWait, m.taskRun} {
 		c.Collect(out)
 	}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {

@@ -79,6 +79,8 @@ func TestMetrics(t *testing.T) {
 			`holdfast_alarms_in_flight`:         0,
 			`holdfast_recoveries_total test`:    1,
 			`holdfast_executions_total success`: 1,
+			`holdfast_repeats_total`:            2,
+			`holdfast_entries_read_total`:       10,
 			`holdfast_works_permitted`:          0,
 			`holdfast_works_waiting`:            0,
 			`holdfast_tasks_pending`:            3,
@@ -100,10 +102,12 @@ func busyHost(t *testing.T, f *fixture) {
 	f.must("retried", setAlarm(time.Second))
 	f.must("dead", setAlarm(time.Second))
 	f.must("recovered", func(th *thing, ctx context.Context) (any, error) {
-		return nil, th.st.Driver().Recovered(ctx, object.Recovery{Cause: "test"})
+		return nil, th.st.Driver().Recovered(ctx, object.Recovery{Cause: "test", Age: time.Minute})
 	})
 	f.must("executed", func(th *thing, _ context.Context) (any, error) {
 		th.st.Driver().CountExecution("success")
+		th.st.Driver().CountRepeat(7)
+		th.st.Driver().CountRepeat(3)
 		b := th.st.Driver().Backlog()
 		b.Set(object.Tasks{Pending: 3, Running: 2, Dead: 1, ReadySince: th.st.Now().UnixNano()})
 		b.Waited(time.Second)

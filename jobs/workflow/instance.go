@@ -217,7 +217,7 @@ func (in *instance) newStretch(ctx context.Context) (*stretch, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.entries = history.Scopes(entries)
+	s.entries, s.repeats = history.Scopes(entries), len(entries)
 	s.unread = len(s.entries)
 	in.next = 0
 	var bytes int64

@@ -89,11 +89,12 @@ func newOperations(s *harness.Sim, children *workflow.Workflow[task, int]) map[s
 			workflow.Undo(c, "x", func(context.Context) error { s.World().Do("undone x", nil); return nil })
 			return nil
 		},
+		"set":     func(c *workflow.Context) error { shown.Set(c, "x"); return nil },
 		"failure": func(*workflow.Context) error { return errNo },
 	}
 }
 
-// Proves F3, F10. Two scopes run at the same time, and only one of them has recorded something that the
+// Proves F3, F10, F14. Two scopes run at the same time, and only one of them has recorded something that the
 // changed code does not follow. Whichever goes first in the repeat, the other stores nothing of
 // the changed code, so the code of before heals the run.
 func TestChangedCodeBesideARepeat(t *testing.T) {
@@ -134,11 +135,15 @@ func TestChangedCodeBesideARepeat(t *testing.T) {
 		s.Eventually(time.Hour, "the run is stuck", func() bool { return status(s, changed, "1").Meta.Status == jobs.Stuck })
 		st := status(s, changed, "1")
 		s.Always("it says why", strings.Contains(st.Meta.LastError, "the code does not follow the history"), st.Meta.LastError)
+		v, ok, err := shown.Get(s.Context(), s, changed, "1")
+		s.Always("nothing is shown", !ok && (err == nil || harness.Unknown(err)), v, err)
 		s.Always("nothing is recorded", len(entriesOf(s, changed, "1")) == recorded, entriesOf(s, changed, "1"))
 		s.Restart(harness.WithCode(old, children))
 		s.Advance(20 * time.Minute)
 		out, err := ends(s, old, "1")
 		s.Always("healed", err == nil && out == "done", out, err)
+		v, ok, err = shown.Get(s.Context(), s, old, "1")
+		s.Always("nothing of the changed code is shown", !ok && (err == nil || harness.Unknown(err)), v, err)
 		s.Finally("no effect of the changed code", func() error {
 			for _, e := range s.World().Log() {
 				if strings.HasSuffix(e.Key, " x") || strings.HasSuffix(e.Key, "/x#1") {

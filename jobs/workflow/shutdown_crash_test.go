@@ -36,25 +36,26 @@ func numbers(n int) (names []string) {
 // Shutdown in the middle of a run is free of charge: even a run that no crash may cut off goes
 // on in the next process (O14).
 func TestShutdownAmongSteps(t *testing.T) {
-	for _, at := range []time.Duration{50 * time.Second, 50*time.Second + time.Second/2} { // between two steps, and in one
+	const steps = 1000
+	for _, at := range []time.Duration{500 * time.Second, 500*time.Second + time.Second/2} { // between two steps, and in one
 		t.Run(at.String(), func(t *testing.T) {
 			harness.Run(t, func(s *harness.Sim) {
-				w := ofSteps(s, 100, workflow.Config{MaxRecoveries: -1})
+				w := ofSteps(s, steps, workflow.Config{MaxRecoveries: -1})
 				s.Host(w)
 				start(s, w, "1", 7)
 				s.Advance(at)
 				s.Shutdown()
-				s.Always("no step begins in a Shutdown", len(effects(s, "order/1")) <= 51, effects(s, "order/1"))
+				s.Always("no step begins in a Shutdown", len(effects(s, "order/1")) <= 501, effects(s, "order/1"))
 				s.Restart()
 				out, err := ends(s, w, "1")
-				s.Always("the end", err == nil && out == 100, out, err)
+				s.Always("the end", err == nil && out == steps, out, err)
 				st := status(s, w, "1")
 				s.Always("free of charge", st.Meta.Status == jobs.Completed && st.Meta.RecoveryAttempts == 0, st)
 				for _, e := range s.World().Log() {
 					n := s.World().Count(e.Key)
-					s.Always("once each", n == 1 || n == 2 && effectName(e.Key) == "50", e.Key, n)
+					s.Always("once each", n == 1 || n == 2 && effectName(e.Key) == "500", e.Key, n)
 				}
-				happenedInOrder(s, "order/1", numbers(100))
+				happenedInOrder(s, "order/1", numbers(steps))
 			})
 		})
 	}

@@ -42,6 +42,7 @@ type stretch struct {
 
 	input   []byte
 	entries map[string][]history.Entry // by scope
+	repeats int                        // how many there are
 	began   time.Time                  // of the generation
 	life    string                     // CreationID of the run
 	prefix  string                     // see keyPrefix
@@ -145,7 +146,7 @@ func (s *stretch) isCut() bool {
 	return s.outcome.kind == cut
 }
 
-// begin sets the contexts that the tasks of the stretch need.
+// begin sets the contexts that the tasks of the stretch need, and counts it if it is a repeat.
 func (s *stretch) begin(ctx context.Context, x engine.Execution) {
 	s.token, s.base, s.storing = x.Token, ctx, s.store
 	steps, endSteps := context.WithCancelCause(ctx)
@@ -156,6 +157,9 @@ func (s *stretch) begin(ctx context.Context, x engine.Execution) {
 	s.mu.Unlock()
 	if cancelled {
 		s.endSteps(ErrCancelled)
+	}
+	if s.repeats > 0 && !s.dry {
+		s.st.Driver().CountRepeat(s.repeats)
 	}
 }
 

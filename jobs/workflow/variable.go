@@ -18,8 +18,12 @@ type Var[T any] struct{ name string }
 func NewVar[T any](name string) *Var[T] { return &Var[T]{name} }
 
 // Set shows the value from the next entry of the run on, or the end of the stretch. It costs
-// no commit of its own. A repeat sets nothing until it has passed its history. A value that
-// cannot be encoded, or is larger than a step's may be, makes the run stuck.
+// no commit of its own. A value that cannot be encoded, or is larger than a step's may be, makes
+// the run stuck.
+//
+// A repeat sets nothing until it has passed its history. But a branch that is at the end of its
+// entries sets its last value again, because it cannot know whether that was stored. So branches
+// that set one variable may show an older value after a repeat: give each a variable of its own.
 func (v *Var[T]) Set(ctx *Context, value T) {
 	ctx.mustEnter("Set")
 	s := ctx.s
@@ -33,13 +37,24 @@ func (v *Var[T]) Set(ctx *Context, value T) {
 	if err != nil {
 		s.stuck(fmt.Errorf("workflow: variable %q: %w", v.name, err))
 	}
-	if ctx.sc.reader.Peek() != nil {
+	if !ctx.shows() {
 		return
 	}
 	s.mu.Lock()
 	s.pending.set(v.name, raw)
 	s.mu.Unlock()
 	s.flushLarge()
+}
+
+// shows reports whether a value that the scope sets now is to be shown: behind the entries of all
+// scopes, because the code of one of them may not follow the history (F3), and not in a branch that
+// the function has gone on behind, or that was given up, because the run may have set another since.
+func (c *Context) shows() bool {
+	if c.sc.reader.Peek() != nil || c.sc.leaves || c.sc.over || c.s.failed || c.s.dry {
+		return false
+	}
+	c.awaitRepeats()
+	return true
 }
 
 // Get returns the value that the run id of w shows, and whether there is one. It was set by

@@ -210,6 +210,34 @@ var branchMutants = []mutant{
 		Package: "jobs/workflow", Test: "TestNewStepBeforeALaterBranch",
 	},
 	{
+		Name: "new-is-shown-beside-a-repeat", Promise: "F14", File: "jobs/workflow/variable.go",
+		Edits: []edit{{
+			Old: `	c.awaitRepeats()
+`,
+			New: `	if !mutant("new-is-shown-beside-a-repeat") {
+		c.awaitRepeats()
+	}
+`,
+		}},
+		Package: "jobs/workflow", Test: "TestChangedCodeBesideARepeat",
+	},
+	{
+		Name: "branch-behind-shows-its-value-again", Promise: "F14", File: "jobs/workflow/variable.go",
+		Edits: []edit{{
+			Old: `|| c.sc.over ||`,
+			New: `|| c.sc.over && !mutant("branch-behind-shows-its-value-again") ||`,
+		}},
+		Package: "jobs/workflow", Test: "TestCrashVarOfABranchBehind/each/map",
+	},
+	{
+		Name: "loser-shows-its-value-again", Promise: "F14", File: "jobs/workflow/variable.go",
+		Edits: []edit{{
+			Old: `c.sc.reader.Peek() != nil || c.sc.leaves`,
+			New: `c.sc.reader.Peek() != nil || c.sc.leaves && !mutant("loser-shows-its-value-again")`,
+		}},
+		Package: "jobs/workflow", Test: "TestCrashVarOfABranchBehind/a_loser/map",
+	},
+	{
 		Name: "new-is-stored-behind-a-panic", Promise: "F10", File: "jobs/workflow/entry_pending.go",
 		Edits: []edit{{
 			Old: `	case s.outcome.kind != running:

@@ -261,10 +261,16 @@ var directoryMutants = []mutant{
 		Name: "failed-link-ends-the-store", Promise: "S15", File: "storage/pebblestore/failstop.go",
 		Edits: []edit{{
 			Old: `	if !fsys.isOwn(to) {
+		if err := fsys.outsideEnded(); err != nil {
+			return err
+		}
 		return fsys.FS.Link(from, to)
 	}
 `,
 			New: `	if !fsys.isOwn(to) && !mutant("failed-link-ends-the-store") {
+		if err := fsys.outsideEnded(); err != nil {
+			return err
+		}
 		return fsys.FS.Link(from, to)
 	}
 `,
@@ -275,11 +281,25 @@ var directoryMutants = []mutant{
 		Name: "sums-of-the-copy-in-the-store", Promise: "S15", File: "storage/pebblestore/failstop.go",
 		Edits: []edit{{
 			Old: `	if !fsys.isOwn(name) {
-		return open()
+		if err := fsys.outsideEnded(); err != nil {
+			return nil, err
+		}
+		f, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return &outsideFile{f, fsys}, nil
 	}
 `,
 			New: `	if !fsys.isOwn(name) && !mutant("sums-of-the-copy-in-the-store") {
-		return open()
+		if err := fsys.outsideEnded(); err != nil {
+			return nil, err
+		}
+		f, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return &outsideFile{f, fsys}, nil
 	}
 `,
 		}},

@@ -508,7 +508,7 @@ func TestExplainARefusedCall(t *testing.T) {
 func TestExplainTheHost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t)
-		d := f.slow()
+		f.slow()
 		f.open()
 		x := f.explain("a")
 		same(t, "a host at work", []any{x.Registered, x.Closing, x.Failed, x.NoSpace, x.At}, []any{true, false, "", "", time.Now()})
@@ -534,7 +534,7 @@ func TestExplainTheHost(t *testing.T) {
 		same(t, "after the shutdown", []any{x.Closing, x.Failed}, []any{true, ""})
 
 		f.mem = f.mem.Crash(0)
-		d = f.slow()
+		d := f.slow()
 		f.open()
 		d.fail.Store(true)
 		f.call("a", put("k", "v"))

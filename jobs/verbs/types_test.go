@@ -306,12 +306,12 @@ func (explosive) MarshalJSON() ([]byte, error) { panic("encode") }
 
 // itself is a type that holds itself.
 type itself struct {
-	Next            *itself
-	hidden, Skipped int `json:"-"`
-	At              time.Time
-	Raw             []byte
-	Map             map[string]bool
-	Any             any
+	Next    *itself
+	Skipped int `json:"-"`
+	At      time.Time
+	Raw     []byte
+	Map     map[string]bool
+	Any     any
 }
 
 // Proves G1: a panic of the type of an argument or an answer is an error, and the form of a type

@@ -12,7 +12,7 @@ import (
 // "map", "pebble" and "random" (internal/testing/crashes).
 var crashed = []string{
 	"jobs/workerpool", "examples/ingest", "jobs/workflow", "examples/orders", "jobs/debounce", "jobs/continuous", "object", "object/timers", "jobs/engine", "recovery",
-	"examples/documents", "examples/crashtest", "examples/approval", "examples/patterns", "jobs/breaker", "object/journal", "examples/agent",
+	"admin", "admin/why", "examples/documents", "examples/crashtest", "examples/approval", "examples/patterns", "jobs/breaker", "object/journal", "examples/agent",
 }
 
 const crashTests = "Crash|^TestRandom"

@@ -116,7 +116,7 @@ func (s *session) listDead(ctx context.Context, r object.Reader, o object.DeadLe
 	found, rows := letters{Letters: []letter{}, Next: hex.EncodeToString(list.Next)}, [][]string{}
 	for _, d := range list.Letters {
 		found.Letters = append(found.Letters, letter{d.ID, d.Seq, d})
-		rows = append(rows, []string{shownID(d.ID), fmt.Sprint(d.Seq), shown(d.Kind), at(d.Died), fmt.Sprint(d.Attempts), shown(d.Reason), fmt.Sprintf("%q", d.LastError)})
+		rows = append(rows, []string{shownID(d.ID), fmt.Sprint(d.Seq), shown(d.Kind), at(d.Died), fmt.Sprint(d.Attempts), shown(d.Reason), quoted(d.LastError)})
 	}
 	if len(rows) == 0 && found.Next == "" {
 		s.note("no such dead letters")
@@ -164,7 +164,7 @@ func (s *session) showDead(d object.DeadLetter) error {
 		{"object", shownID(d.ID)}, {"number", fmt.Sprint(d.Seq)}, {"kind", shown(d.Kind)},
 		{"due", at(d.Scheduled)}, {"died", at(d.Died)},
 		{"attempts", fmt.Sprint(d.Attempts)}, {"crashes", fmt.Sprint(d.Crashes)},
-		{"reason", value([]byte(d.Reason))}, {"error", fmt.Sprintf("%q", d.LastError)},
+		{"reason", value([]byte(d.Reason))}, {"error", quoted(d.LastError)},
 	}
 	if d.Method != "" {
 		rows = append(rows, [2]string{"method", shown(d.Method)}, [2]string{"from", shownID(d.From)}, [2]string{"argument", value(d.Arg)})

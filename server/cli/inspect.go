@@ -111,10 +111,10 @@ func (s *session) showState(in object.Inspection) {
 func (s *session) showRows(in object.Inspection, values bool) error {
 	var messages, letters, events, keys [][]string
 	for _, m := range in.Messages {
-		messages = append(messages, []string{fmt.Sprint(m.Seq), shownID(m.From), shown(m.Method), fmt.Sprint(m.Attempts), at(m.Due), fmt.Sprintf("%q", m.LastError)})
+		messages = append(messages, []string{fmt.Sprint(m.Seq), shownID(m.From), shown(m.Method), fmt.Sprint(m.Attempts), at(m.Due), quoted(m.LastError)})
 	}
 	for _, d := range in.DeadLetters {
-		letters = append(letters, []string{fmt.Sprint(d.Seq), shown(d.Kind), at(d.Died), shown(d.Reason), fmt.Sprintf("%q", d.LastError)})
+		letters = append(letters, []string{fmt.Sprint(d.Seq), shown(d.Kind), at(d.Died), shown(d.Reason), quoted(d.LastError)})
 	}
 	for _, e := range in.Events {
 		events = append(events, []string{fmt.Sprint(e.Seq), at(e.At), shown(e.Kind), sized(uint64(e.SizeBytes))})

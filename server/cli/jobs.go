@@ -69,7 +69,7 @@ func (s *session) listJobs(ctx context.Context, r object.Reader, o admin.JobsOpt
 	}
 	rows := [][]string{}
 	for _, j := range list.Jobs {
-		rows = append(rows, []string{shownID(j.ID), shown(j.Kind), shown(string(j.Status)), at(j.Updated), at(j.Alarm), fmt.Sprintf("%q", j.LastError), fmt.Sprintf("%q", j.Reason)})
+		rows = append(rows, []string{shownID(j.ID), shown(j.Kind), shown(string(j.Status)), at(j.Updated), at(j.Alarm), quoted(j.LastError), quoted(j.Reason)})
 	}
 	if len(rows) == 0 && list.Next == "" {
 		s.note("no such jobs")

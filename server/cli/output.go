@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -29,6 +30,17 @@ func shown(name string) string {
 
 // shownID is an object's class and name for a table.
 func shownID(id storage.ID) string { return shown(id.Class) + "/" + shown(id.Name) }
+
+// quotedOrNone is a user's text on one line; empty stays empty.
+func quotedOrNone(text string) string {
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+// quoted is a user's text for a table; empty is a dash.
+func quoted(text string) string { return cmp.Or(quotedOrNone(text), "-") }
 
 // at is a time for a table, in UTC; a zero time is a dash.
 func at(t time.Time) string {

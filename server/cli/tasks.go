@@ -69,7 +69,7 @@ func (s *session) listTasks(ctx context.Context, r object.Reader, pool string, o
 	}
 	rows := [][]string{}
 	for _, t := range list.Tasks {
-		rows = append(rows, []string{t.ID.String(), t.State.String(), shown(t.Key), shown(t.Queue), fmt.Sprint(t.Priority), at(t.Enqueued), at(t.NotBefore), fmt.Sprint(t.Attempt), fmt.Sprintf("%q", t.LastError)})
+		rows = append(rows, []string{t.ID.String(), t.State.String(), shown(t.Key), shown(t.Queue), fmt.Sprint(t.Priority), at(t.Enqueued), at(t.NotBefore), fmt.Sprint(t.Attempt), quoted(t.LastError)})
 	}
 	if len(rows) == 0 && list.Next == "" {
 		s.note("no such tasks")

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -109,14 +108,6 @@ func shownAnswer(a why.Answer) string {
 	return shownID(a.ID)
 }
 
-// quotedOrNone is a user's text on one line; empty stays empty.
-func quotedOrNone(text string) string {
-	if text == "" {
-		return ""
-	}
-	return fmt.Sprintf("%q", text)
-}
-
 // atOrNone is a time; a zero time is empty.
 func atOrNone(t time.Time) string {
 	if t.IsZero() {
@@ -152,7 +143,7 @@ func (s *session) printOverview(o why.Overview) error {
 	}
 	rows := make([][]string, len(o.Answers))
 	for i, a := range o.Answers {
-		rows[i] = []string{shownAnswer(a), string(a.Code), at(a.Since), a.Text, quotedOrNone(a.Error)}
+		rows[i] = []string{shownAnswer(a), string(a.Code), at(a.Since), a.Text, quoted(a.Error)}
 	}
 	err := s.print(nil, []string{"OBJECT", "CODE", "SINCE", "WHY", "ERROR"}, rows)
 	if o.More {

@@ -374,12 +374,13 @@ func (in *invocation[A, R]) answerSent() bool {
 // encodeArg returns the argument in the host's codec.
 func (in *invocation[A, R]) encodeArg(c Codec) ([]byte, error) { return c.Encode(in.arg) }
 
-// decodeArg sets the argument from bytes in the host's codec.
+// decodeArg sets the argument from bytes in the host's codec. A panic of the type's own decoder
+// is an error, because the bytes may come from anywhere.
 func (in *invocation[A, R]) decodeArg(c Codec, b []byte) error {
 	if len(b) == 0 && reflect.TypeFor[A]().Kind() == reflect.Struct {
 		return nil // no bytes stand for the zero struct
 	}
-	return c.Decode(b, &in.arg)
+	return seam.Guard(func() error { return c.Decode(b, &in.arg) }, func(p *seam.PanicError) error { return p })
 }
 
 // encodeResult returns the answer in the host's codec.

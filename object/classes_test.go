@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,13 +74,17 @@ func TestInternalMethods(t *testing.T) {
 }
 
 // Proves O20: an argument that the codec cannot decode is no error of the handler, which does
-// not run. The error of the codec is there too.
+// not run. The error of the codec is there too, also if the type of the argument panics.
 func TestBadArgument(t *testing.T) {
 	f, ctx, ran := newFixture(t), context.Background(), false
 	adder := object.Define("adder", func(context.Context, *object.State) (*int, error) { return new(int), nil })
 	object.Handle(adder, "add", func(_ *int, _ context.Context, a int) (int, error) { ran = true; return a, nil })
+	object.Handle(adder, "take", func(_ *int, _ context.Context, _ explosive) (int, error) { ran = true; return 0, nil })
 	f.open(adder)
 	defer f.close()
+	if _, err := f.host.CallBytes(ctx, "adder", "x", "take", []byte("{}")); !errors.Is(err, object.ErrBadArgument) || !strings.Contains(err.Error(), "of take: panic: at its end") {
+		t.Errorf("O20: a decoder that panics is the error %v", err)
+	}
 	_, err := f.host.CallBytes(ctx, "adder", "x", "add", []byte("{"))
 	if syntax := new(json.SyntaxError); !errors.Is(err, object.ErrBadArgument) || !errors.As(err, &syntax) || object.Retryable(err) {
 		t.Errorf("O20: a bad argument is the error %v", err)
@@ -91,3 +96,8 @@ func TestBadArgument(t *testing.T) {
 		t.Error("O20: a call with a bad argument has run something")
 	}
 }
+
+// explosive panics when it is decoded.
+type explosive struct{}
+
+func (*explosive) UnmarshalJSON([]byte) error { panic("at its end") }

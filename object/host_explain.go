@@ -171,7 +171,7 @@ func (h *Host) explainHost(e *Explanation) {
 		e.Failed = err.Error()
 	}
 	e.Closing = h.lifecycle.closing.Load()
-	if err := h.store.Space(); err != nil {
+	if err := h.store.LookAtSpace(); err != nil {
 		e.NoSpace = err.Error()
 	}
 	e.Syncing = h.store.Syncing()

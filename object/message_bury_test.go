@@ -157,6 +157,34 @@ func TestBuryMessageOfALentTurn(t *testing.T) {
 	}
 }
 
+// Proves M8, M7: the end of a lent turn of a buried message takes no other from the count of those that wait.
+func TestBuryMessageOfALentTurnBesideAPause(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newMail(t, object.ClassOptions{MaxWaiting: 3})
+		m.open()
+		defer m.close()
+		gate := make(chan struct{})
+		m.on(func(ctx context.Context, th *thing, text string) error {
+			if text != "1" {
+				return object.ErrOverloaded
+			}
+			return errors.Join(th.st.Release(ctx, func(context.Context) error { <-gate; return nil }), th.st.Storage().Put(ctx, "after", 1))
+		})
+		m.must("a", m.sends("b", "1"))
+		m.came("b:1")
+		m.must("a", m.sends("b", "2", "3"))
+		m.came("b:2")
+		m.bury(m.waiting()[0])
+		close(gate)
+		pass(0)
+		m.must("a", m.sends("b", "4"))
+		if _, err := m.call("a", m.sends("b", "5")); !errors.Is(err, object.ErrOutboxFull) {
+			t.Errorf("a full receiver: %v", err)
+		}
+		m.left(3)
+	})
+}
+
 // Proves M8: a message that is being handled ends first, and is gone then. A name, a class or a number that is
 // not there is an error.
 func TestBuryMessageThatIsGone(t *testing.T) {

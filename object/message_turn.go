@@ -348,7 +348,7 @@ func (m *message) over() {
 	switch {
 	case m.due != 0:
 		h.mail.back(m)
-	case h.mail.boxes.Land(&m.Message, m.outcome != kept):
+	case h.mail.boxes.Land(&m.Message, m.outcome != kept && m.outcome != repeated): // Removed has counted that one
 		h.mail.read(m.Receiver())
 	}
 }

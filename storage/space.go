@@ -68,13 +68,21 @@ func (s *space) admit(n int, at time.Time) error {
 
 // Space returns an error that wraps ErrNoSpace if a commit would be refused for lack of
 // free space as far as the store knows, so that a caller may leave a change undone that it
-// could not store. It costs one atomic load while the last look found space, and a look
-// else. It may be called from any goroutine.
+// could not store; that counts as a refused commit, see RefusedAt. It costs one atomic load while
+// the last look found space, and a look else. It may be called from any goroutine.
 func (s *Store) Space() error {
 	if !s.space.below.Load() {
 		return nil
 	}
 	return s.admit(0, s.seams.Steady())
+}
+
+// LookAtSpace is Space for a caller that has nothing to store, so RefusedAt stays.
+func (s *Store) LookAtSpace() error {
+	if !s.space.below.Load() {
+		return nil
+	}
+	return s.space.admit(0, s.seams.Steady())
 }
 
 // admit refuses a commit of n bytes while there is too little space, and notes the time of that.

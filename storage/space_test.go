@@ -65,7 +65,18 @@ func TestNoSpaceRefusesUntilSpaceReturns(t *testing.T) {
 	if _, ok, err := s.Meta("k"); ok || err != nil || s.Err() != nil {
 		t.Errorf("the refused key is there: %v, %v, %v", ok, err, s.Err())
 	}
+	refused := s.RefusedAt()
+	o.Seams.Clock.(*manualClock).now = time.Unix(2000, 0)
+	if err := s.LookAtSpace(); !errors.Is(err, ErrNoSpace) || !s.RefusedAt().Equal(refused) {
+		t.Errorf("a look says %v, and the last commit was refused at %v", err, s.RefusedAt())
+	}
+	if err := s.Space(); !errors.Is(err, ErrNoSpace) || s.RefusedAt().Equal(refused) {
+		t.Errorf("a question for a change says %v, and the last commit was refused at %v", err, s.RefusedAt())
+	}
 	disk.freeBytes.Store(50 << 20)
+	if err := s.LookAtSpace(); err != nil {
+		t.Errorf("a look after space returned: %v", err)
+	}
 	if _, err := s.Commit(metaBatch("k", 1)); err != nil {
 		t.Errorf("after space returned: %v", err)
 	}

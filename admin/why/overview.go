@@ -146,19 +146,3 @@ func (l *looker) partitions(c *found, class string) error {
 	}
 	return l.store.Objects(class, "", func(o storage.Object) bool { return c.add(o.ID) })
 }
-
-// lookStore fills in the facts of the whole store.
-func (l *looker) lookStore(f *facts) error {
-	f.store.cold = l.host == nil
-	f.store.previous = l.store.Previous()
-	if l.host == nil {
-		return nil
-	}
-	if err := l.host.Err(); err != nil {
-		f.store.failed = err.Error()
-	}
-	if err := l.store.Space(); err != nil {
-		f.store.noSpace = err.Error()
-	}
-	return nil
-}

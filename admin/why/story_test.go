@@ -245,6 +245,9 @@ func TestHostThatHasEnded(t *testing.T) {
 			t.Errorf("%+v, %v", a, err)
 		}
 	}
+	if o, err := why.All(t.Context(), why.Live(h)); err != nil || len(o.Store) != 1 || o.Store[0].Code != why.Closing {
+		t.Errorf("%+v, %v", o, err)
+	}
 	disk := failing.At(0)
 	for n := 1; !disk.Failed(); n++ {
 		disk = failing.At(n)
@@ -256,6 +259,9 @@ func TestHostThatHasEnded(t *testing.T) {
 			a, err := why.Object(t.Context(), why.Live(h), desks.ID("a"))
 			if err != nil || a.Code != why.StorageFailed || !strings.Contains(a.Error, failing.ErrDisk.Error()) {
 				t.Errorf("%+v, %v", a, err)
+			}
+			if o, err := why.All(t.Context(), why.Live(h)); err != nil || len(o.Store) == 0 || o.Store[0].Code != why.StorageFailed {
+				t.Errorf("%+v, %v", o, err)
 			}
 		}
 		_ = h.Shutdown(t.Context())

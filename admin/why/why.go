@@ -64,21 +64,26 @@ const MaxOverview = 1000
 // All returns why everything that is overdue, lost, failed, paused or stuck does not run. It finds
 // the objects by ranges: due alarms, open executions, the labels of jobs, and the partitions of
 // pools. So its cost does not grow with the other objects. It looks at no more than MaxOverview.
+// Of a host that has ended it tells the reasons of the whole store alone.
 func All(ctx context.Context, src Source) (Overview, error) {
 	if err := src.check(); err != nil {
 		return Overview{}, err
 	}
 	l := &looker{Source: src}
-	ids, more, err := l.candidates(ctx)
-	if err != nil {
+	host := &facts{id: storage.ID{Class: "store", Name: "store"}, exists: true} // of no object, so any name does
+	if err := l.lookLive(ctx, host); err != nil {
 		return Overview{}, err
 	}
-	o := Overview{More: more}
-	host := &facts{now: l.now(), exists: true}
-	if err := l.lookStore(host); err != nil {
+	host.id = storage.ID{}
+	o := Overview{Store: holding(rules[:hostRules], host)}
+	ids, more, err := l.candidates(ctx)
+	switch {
+	case err != nil && l.host != nil && l.store.Err() != nil:
+		return o, nil // no row of a host that has ended can be read
+	case err != nil:
 		return o, err
 	}
-	o.Store = holding(rules[:hostRules], host)
+	o.More = more
 	for _, id := range ids {
 		if err := seam.Cause(ctx); err != nil {
 			return o, err

@@ -64,7 +64,7 @@ const MaxOverview = 1000
 // All returns why everything that is overdue, lost, failed, paused or stuck does not run. It finds
 // the objects by ranges: due alarms, open executions, the labels of jobs, and the partitions of
 // pools. So its cost does not grow with the other objects. It looks at no more than MaxOverview.
-// Of a host that has ended it tells the reasons of the whole store alone.
+// It tells the reasons of the whole store alone for a host that has ended.
 func All(ctx context.Context, src Source) (Overview, error) {
 	if err := src.check(); err != nil {
 		return Overview{}, err

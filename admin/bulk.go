@@ -43,7 +43,7 @@ type Progress struct {
 	// Skipped were not acted on, because they have changed since they were counted, or because
 	// a replay would replace the alarm that their object has set meanwhile.
 	Skipped int `json:"skipped,omitempty"`
-	// Refused were refused by their job, and LastError is the newest of these errors.
+	// Refused were refused by their job, or are damaged. LastError is the newest of these errors.
 	Refused   int    `json:"refused,omitempty"`
 	LastError string `json:"lastError,omitempty"`
 }
@@ -101,10 +101,15 @@ var errSkipped = errors.New("skipped")
 
 // Run runs the bulk verb that was counted, at most 500 times in a second, and returns how far it
 // has come. told, if it is not nil, is called after each job or letter. Run acts only on work that
-// died, or came to rest, before the count, and looks at that again right before it acts. It ends when
-// all are done, when ctx ends, or when the host fails or shuts down; a count then begins the rest
-// anew. It goes on after a job that refuses. The token is used up in any case. Error: ErrNoToken,
-// ErrNoProgram, or the reason for an early end.
+// died, or came to rest, before the count, and looks at that again right before each act. It does not
+// see a change between that look and the turn of the act, for example by a verb that waits for its turn
+// already: the act is then done if the job takes it. Only a replay of an alarm looks in its own turn,
+// so it never replaces another alarm.
+//
+// It goes on after a job or a letter that refuses, is damaged or is deleted. It ends when all are
+// done, when ctx ends, when the host fails or shuts down, when the disk is nearly full, or when the
+// list of jobs or letters cannot be read; a count then begins the rest anew. The token is used up in
+// any case. Error: ErrNoToken, ErrNoProgram, or the reason for an early end.
 func (a *Admin) Run(ctx context.Context, token string, told func(Progress)) (p Progress, err error) {
 	if a.host == nil {
 		return p, ErrNoProgram

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -30,6 +31,7 @@ type ward struct {
 
 	clocks *object.Class[clock]
 	set    *object.Method[time.Duration, int]
+	gate   chan struct{} // set waits until it is closed, if it is not nil
 	images *workerpool.Pool[int, int]
 	orders *workflow.Workflow[int, int]
 	beats  *continuous.Job[int]
@@ -63,6 +65,9 @@ func inWard(t *testing.T, f func(t *testing.T, w *ward)) {
 		w := &ward{ran: map[string]int{}}
 		w.clocks = object.Define("clock", func(_ context.Context, st *object.State) (*clock, error) { return &clock{w, st}, nil }, object.ClassOptions{AlarmRetry: alarm.Retry{MaxAttempts: 1}})
 		w.set = object.Handle(w.clocks, "set", func(c *clock, ctx context.Context, d time.Duration) (int, error) {
+			if w.gate != nil {
+				<-w.gate
+			}
 			return 0, c.st.SetAlarm(ctx, c.st.Now().Add(d))
 		})
 		w.images = workerpool.New(workerpool.Config[int, int]{
@@ -172,6 +177,83 @@ func TestBulkDead(t *testing.T) {
 		check(t, err)
 		if p, err = w.a.Run(ctx, count.Token, nil); err != nil || p.Done != 1 || w.letters(t) != 0 {
 			t.Errorf("discard: %+v, %v", p, err)
+		}
+	})
+}
+
+// Proves G3: a replay leaves an alarm that a call sets while the replay waits for its turn, and the
+// letter stays.
+func TestBulkReplayLeavesANewAlarm(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		ctx := t.Context()
+		w.fall(t, 1)
+		count, err := w.a.CountDead(ctx, true, object.DeadLettersOptions{Kind: object.DeadAlarm})
+		check(t, err)
+		w.heal(true)
+		w.gate = make(chan struct{})
+		called := make(chan error, 1)
+		go func() {
+			_, err := w.set.Call(ctx, w.host, "c0", 24*time.Hour)
+			called <- err
+		}()
+		synctest.Wait() // the call has its turn, and has set no alarm
+		type outcome struct {
+			p   admin.Progress
+			err error
+		}
+		ran := make(chan outcome, 1)
+		go func() {
+			p, err := w.a.Run(ctx, count.Token, nil)
+			ran <- outcome{p, err}
+		}()
+		synctest.Wait() // the replay waits for its turn
+		due := time.Now().Add(24 * time.Hour)
+		close(w.gate)
+		check(t, <-called)
+		if got := <-ran; got.err != nil || count.Matches != 1 || got.p != (admin.Progress{Skipped: 1}) {
+			t.Errorf("of %d letters: %+v, %v", count.Matches, got.p, got.err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		in, err := w.host.Inspect(ctx, w.clocks.ID("c0"))
+		check(t, err)
+		if in.Alarm == nil || !in.Alarm.Due.Equal(due) || len(in.DeadLetters) != 1 || w.runs("clock") != 0 {
+			t.Errorf("alarm %+v, want one at %v; letters %+v; it rang %d times", in.Alarm, due, in.DeadLetters, w.runs("clock"))
+		}
+	})
+}
+
+// Proves G3: a letter that cannot be read is refused, and the replay goes on with the others.
+func TestBulkGoesOnAfterADamagedLetter(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		ctx := t.Context()
+		w.fall(t, 3)
+		page, err := w.host.DeadLetters(ctx, object.DeadLettersOptions{Kind: object.DeadAlarm})
+		check(t, err)
+		count, err := w.a.CountDead(ctx, true, object.DeadLettersOptions{Kind: object.DeadAlarm})
+		check(t, err)
+		w.heal(true)
+		damage := func(p admin.Progress) {
+			if p.Done != 1 || p.Refused != 0 {
+				return
+			}
+			d := page.Letters[1] // the next one
+			o, err := w.host.Store().Find(d.ID)
+			check(t, err)
+			var b storage.Batch
+			b.For(d.ID)
+			b.SetDead(o.Shard, d.ID, d.Seq, []byte("no JSON"))
+			_, err = w.host.Store().Commit(&b)
+			check(t, err)
+		}
+		p, err := w.a.Run(ctx, count.Token, damage)
+		if err != nil || count.Matches != 3 || p.Done != 2 || p.Refused != 1 || p.Skipped != 0 || !strings.Contains(p.LastError, "dead letter of clock/") {
+			t.Errorf("of %d letters: %+v, %v", count.Matches, p, err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if w.runs("clock") != 2 {
+			t.Errorf("%d alarms rang", w.runs("clock"))
 		}
 	})
 }

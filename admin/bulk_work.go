@@ -2,19 +2,21 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/object"
-	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// ofHost reports whether an error is that of the host and not of a job.
-func ofHost(err error) bool { return engine.OfRuntime(err) }
+// ofHost reports whether an error is that of the host and not of one job or letter, so that each
+// later act would meet it too.
+func ofHost(err error) bool {
+	return errors.Is(err, object.ErrStorage) || errors.Is(err, object.ErrShutdown) || errors.Is(err, object.ErrNoSpace)
+}
 
 // CountJobs counts the jobs of one definition with a label that a bulk verb would act on; see Run.
 // o.Class and o.Label must be given, and After and Limit must not. arg is the argument of the verb.
@@ -145,23 +147,8 @@ func (a *Admin) takeDead(ctx context.Context, d object.DeadLetter, replay bool) 
 	if !replay {
 		return a.host.DiscardDeadLetter(ctx, d.ID, d.Seq)
 	}
-	if d.Kind == object.DeadAlarm {
-		if armed, err := a.armed(ctx, d.ID); err != nil || armed {
-			return orSkipped(err)
-		}
-	}
-	return a.host.ReplayDeadLetter(ctx, d.ID, d.Seq)
-}
-
-// armed reports whether an object has an alarm, which a replay would replace.
-func (a *Admin) armed(ctx context.Context, id storage.ID) (bool, error) {
-	in, err := a.host.Inspect(ctx, id)
-	return in.Alarm != nil, err
-}
-
-// orSkipped is err, or errSkipped if that is nil.
-func orSkipped(err error) error {
-	if err == nil {
+	replayed, err := a.host.ReplayIfUnarmed(ctx, d.ID, d.Seq)
+	if err == nil && !replayed {
 		return errSkipped
 	}
 	return err

@@ -68,6 +68,7 @@ func TestDamagedRowsOfTheRuntime(t *testing.T) {
 				return err
 			},
 			"Inspect":           inspect("dead"),
+			"ReplayIfUnarmed":   func(f *fixture) error { _, err := f.host.ReplayIfUnarmed(ctx, f.id("dead"), letter); return err },
 			"ReplayDeadLetter":  func(f *fixture) error { return f.host.ReplayDeadLetter(ctx, f.id("dead"), letter) },
 			"DiscardDeadLetter": func(f *fixture) error { return f.host.DiscardDeadLetter(ctx, f.id("dead"), letter) },
 		}},

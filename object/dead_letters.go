@@ -275,6 +275,34 @@ func (h *Host) ReplayDeadLetter(ctx context.Context, id storage.ID, seq uint64) 
 	return h.takeDeadLetter(ctx, id, seq, h.replay)
 }
 
+// errArmed leaves the dead letter of an alarm, because the object has set another alarm.
+var errArmed = errors.New("object: an alarm is set")
+
+// ReplayIfUnarmed is ReplayDeadLetter, but it keeps an alarm that the object has set meanwhile: the
+// letter of an alarm then stays, and replayed is false. It looks for that alarm in the turn that
+// replays, so that none is lost in between. Letters of other kinds are replayed in any case.
+func (h *Host) ReplayIfUnarmed(ctx context.Context, id storage.ID, seq uint64) (replayed bool, err error) {
+	err = h.takeDeadLetter(ctx, id, seq, h.replayUnarmed)
+	if errors.Is(err, errArmed) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// replayUnarmed is replay for a letter that must replace no alarm.
+func (h *Host) replayUnarmed(t *turn, d DeadLetter) error {
+	if d.Kind == DeadAlarm {
+		row, err := t.act.alarm()
+		switch {
+		case err != nil:
+			return h.storageError(d.ID, err)
+		case row != nil:
+			return errArmed
+		}
+	}
+	return h.replay(t, d)
+}
+
 // DiscardDeadLetter removes a dead letter for good. The letter of a job or a timer is refused
 // with ErrUseVerb. It returns ErrNoDeadLetter if the letter is gone. The class need not be
 // registered.

@@ -200,6 +200,65 @@ func TestKindsOfStoredLetters(t *testing.T) {
 	})
 }
 
+// Proves A11: ReplayIfUnarmed leaves the letter of an alarm while the object has another alarm,
+// also one that a call sets while the replay waits for its turn, and replays it without one. The
+// letter of a job is refused with its verb.
+func TestReplayIfUnarmed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		defer f.close()
+		f.handleAlarm(func(*thing, context.Context, object.AlarmInfo) error { return object.Permanent(errors.New("no")) })
+		ctx := context.Background()
+		f.must("a", setAlarm(0))
+		synctest.Wait()
+		seq := f.letters()[0].Seq
+		rings := 0
+		f.handleAlarm(func(*thing, context.Context, object.AlarmInfo) error { rings++; return nil })
+		replay := func(when string, want bool) {
+			t.Helper()
+			if done, err := f.host.ReplayIfUnarmed(ctx, f.id("a"), seq); done != want || err != nil {
+				t.Errorf("A11: %s: %v, %v", when, done, err)
+			}
+		}
+
+		begun, gate, set := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(set)
+			f.must("a", func(th *thing, ctx context.Context) (any, error) {
+				close(begun)
+				<-gate
+				return setAlarm(time.Hour)(th, ctx)
+			})
+		}()
+		<-begun
+		go func() {
+			synctest.Wait() // the replay waits for its turn
+			close(gate)
+		}()
+		replay("an alarm that is set before its turn", false)
+		<-set
+		replay("an alarm that is set", false)
+		if in, err := f.host.Inspect(ctx, f.id("a")); err != nil || in.Alarm == nil || time.Until(in.Alarm.Due) != time.Hour || len(in.DeadLetters) != 1 || rings != 0 {
+			t.Errorf("A11: the alarm is %+v, %v; %d letters; it rang %d times", in.Alarm, err, len(in.DeadLetters), rings)
+		}
+		pass(2 * time.Hour)
+		replay("no alarm", true)
+		synctest.Wait()
+		if rings != 2 || len(f.letters()) != 0 {
+			t.Errorf("A11: the alarms rang %d times; letters %+v", rings, f.letters())
+		}
+
+		if done, err := f.host.ReplayIfUnarmed(ctx, f.id("a"), seq); done || !errors.Is(err, object.ErrNoDeadLetter) {
+			t.Errorf("A11: a letter that is gone: %v, %v", done, err)
+		}
+		seq = f.must("a", bury(lost(""))).(uint64)
+		f.must("a", setAlarm(time.Hour))
+		if done, err := f.host.ReplayIfUnarmed(ctx, f.id("a"), seq); done || !errors.Is(err, object.ErrUseVerb) {
+			t.Errorf("A11: the letter of a job: %v, %v", done, err)
+		}
+	})
+}
+
 // Proves A11: Delete removes the letters of jobs, one by one or as a range, and leaves the
 // others and those of other objects.
 func TestDeleteRemovesLettersOfJobs(t *testing.T) {

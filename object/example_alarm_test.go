@@ -118,6 +118,28 @@ func ExampleHost_DeadLetters() {
 	// <nil>
 }
 
+// A replay that a tool begins by itself keeps an alarm that the object has set meanwhile.
+func ExampleHost_ReplayIfUnarmed() {
+	ctx := context.Background()
+	rang, dead := make(chan object.AlarmInfo, 2), make(chan object.DeadLetter, 2)
+	class, in := reminders(rang, object.Permanent(errors.New("nobody is home")), object.ClassOptions{
+		OnDeadLetter: func(_ context.Context, d object.DeadLetter) { dead <- d },
+	})
+	host := ring(class)
+	defer silence(host)
+
+	if _, err := in.Call(ctx, host, "tea", 0); err != nil {
+		log.Fatal(err)
+	}
+	letter := <-dead
+	if _, err := in.Call(ctx, host, "tea", time.Hour); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(host.ReplayIfUnarmed(ctx, letter.ID, letter.Seq))
+	// Output:
+	// false <nil>
+}
+
 // An error can say when to try again.
 func ExampleRetryAfter() {
 	ctx := context.Background()

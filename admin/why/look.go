@@ -156,13 +156,15 @@ func (l *looker) rows(ctx context.Context, f *facts, o storage.Object) error {
 	return nil
 }
 
-// sort finds out which kind of object it is, and reads the rows of that kind.
+// sort finds out which kind of object it is, and reads the rows of that kind. An object of a user
+// may have a row under the key of a job's metadata, so it counts only if it names the object.
 func (l *looker) sort(f *facts, o storage.Object) (err error) {
 	raw, ok, err := l.store.Data(nil, o, jobs.MetaKey)
 	if err != nil {
 		return err
 	}
-	if ok && json.Unmarshal(raw, &f.meta) == nil && f.meta.Status.Valid() && f.meta.Type != "" {
+	named := ok && json.Unmarshal(raw, &f.meta) == nil && f.meta.Name == f.id.Class && f.meta.ID == f.id.Name
+	if named && f.meta.Status.Valid() && f.meta.Type != "" {
 		f.kind, f.planned = aJob, l.planned[f.id.Class]
 		switch f.meta.Type {
 		case "debounce":

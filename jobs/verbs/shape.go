@@ -43,9 +43,12 @@ func shape(t reflect.Type, depth int) string {
 	case reflect.String:
 		return `"text"`
 	case reflect.Pointer:
+		if t.Elem().Kind() == reflect.Pointer {
+			depth-- // a type may be a pointer to itself
+		}
 		return shape(t.Elem(), depth)
 	case reflect.Slice, reflect.Array:
-		if t.Elem().Kind() == reflect.Uint8 {
+		if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
 			return `"base64"`
 		}
 		return "[" + shape(t.Elem(), depth-1) + "]"

@@ -90,7 +90,7 @@ func Tasks(ctx context.Context, from Rows, pool string, o TasksOptions) (TaskPag
 		return TaskPage{}, err
 	}
 	l := &listing{ctx: ctx, from: from, pool: pool, o: o}
-	for _, part := range parts {
+	for i, part := range parts {
 		if part < at.Partition {
 			continue
 		}
@@ -100,6 +100,10 @@ func Tasks(ctx context.Context, from Rows, pool string, o TasksOptions) (TaskPag
 		}
 		if err := l.partition(part, after); err != nil || l.page.Next != "" {
 			return l.page, err
+		}
+		if i+1 < len(parts) && l.readEnough() {
+			l.page.Next = TaskID{Partition: parts[i+1]}.String()
+			return l.page, nil
 		}
 	}
 	return l.page, nil
@@ -174,6 +178,12 @@ type listing struct {
 	bytes int // of these rows
 }
 
+// readEnough reports whether the page has reached a bound of what it reads.
+func (l *listing) readEnough() bool { return l.read >= maxTasksRead || l.bytes >= maxTaskBytesRead }
+
+// add counts a row that was read.
+func (l *listing) add(k object.KeyInfo) { l.read, l.bytes = l.read+1, l.bytes+len(k.Value) }
+
 // partition lists the tasks of a partition with numbers greater than after.
 //
 // Live and dead tasks are two ranges. It reads some rows of each and lists all tasks up to the
@@ -200,7 +210,7 @@ func (l *listing) partition(part int, after uint64) error {
 		if l.list(part, merged(live, dead, end), runs) || end == math.MaxUint64 {
 			return nil
 		}
-		if after = end; l.read >= maxTasksRead || l.bytes >= maxTaskBytesRead {
+		if after = end; l.readEnough() {
 			l.page.Next = TaskID{part, after}.String()
 			return nil
 		}
@@ -219,8 +229,12 @@ func (l *listing) isPartition(id storage.ID) error {
 	return nil
 }
 
-// running returns the runs of the open executions of tasks, by number.
+// running returns the runs of the open executions of tasks, by number. It reads none if dead
+// tasks alone are wanted, because those have none.
 func (l *listing) running(id storage.ID) (map[uint64]jobs.Run, error) {
+	if !l.o.wants(Pending) && !l.o.wants(Running) {
+		return nil, nil
+	}
 	runs := make(map[uint64]jobs.Run)
 	for o := (object.KeysOptions{Prefix: engine.ExecutionPrefix, Limit: object.MaxPage, Values: true}); ; {
 		found, err := l.from.Keys(l.ctx, id, o)
@@ -228,6 +242,7 @@ func (l *listing) running(id storage.ID) (map[uint64]jobs.Run, error) {
 			return nil, err
 		}
 		for _, k := range found.Keys {
+			l.add(k)
 			x, err := engine.DecodeExecution(k.Key, k.Value)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", id, err)
@@ -244,7 +259,8 @@ func (l *listing) running(id storage.ID) (map[uint64]jobs.Run, error) {
 }
 
 // live reads rows of pending and running tasks. If running ones alone are wanted it reads no
-// others, because a queue may be long.
+// others, because a queue may be long, and ends a step at the bound of the bytes too, because
+// inputs may be large.
 func (l *listing) live(id storage.ID, after uint64, runs map[uint64]jobs.Run) (rows []*row, end uint64, err error) {
 	if l.o.wants(Pending) || !l.o.wants(Running) {
 		return l.rows(id, taskPrefix, after, l.o.wants(Pending))
@@ -258,12 +274,12 @@ func (l *listing) live(id storage.ID, after uint64, runs map[uint64]jobs.Run) (r
 	slices.Sort(nums)
 	end = math.MaxUint64
 	for i, num := range nums {
-		if i == tasksAtOnce {
+		if i == tasksAtOnce || i > 0 && l.bytes >= maxTaskBytesRead {
 			return rows, nums[i-1], nil
 		}
 		found, err := l.from.Keys(l.ctx, id, object.KeysOptions{Prefix: taskKey(num), Limit: 1, Values: true})
 		if err == nil {
-			rows, err = l.decode(rows, found.Keys)
+			rows, err = l.decode(id, rows, found.Keys)
 		}
 		if err != nil {
 			return nil, 0, err
@@ -280,7 +296,7 @@ func (l *listing) rows(id storage.ID, prefix string, after uint64, wanted bool) 
 	}
 	found, err := l.from.Keys(l.ctx, id, object.KeysOptions{Prefix: prefix, Start: numbered(prefix, after+1), Limit: tasksAtOnce, Values: true})
 	if err == nil {
-		rows, err = l.decode(nil, found.Keys)
+		rows, err = l.decode(id, nil, found.Keys)
 	}
 	end = math.MaxUint64
 	if err == nil && found.Next != "" {
@@ -289,19 +305,19 @@ func (l *listing) rows(id storage.ID, prefix string, after uint64, wanted bool) 
 	return rows, end, err
 }
 
-// decode appends task rows.
-func (l *listing) decode(rows []*row, keys []object.KeyInfo) ([]*row, error) {
+// decode appends task rows of a partition.
+func (l *listing) decode(id storage.ID, rows []*row, keys []object.KeyInfo) ([]*row, error) {
 	for _, k := range keys {
+		l.add(k)
 		num, err := numberOf(k.Key)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", id, err)
 		}
 		r, err := decodeRow(num, k.Value)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: task %s-%d: %w", id, id.Name, num, err)
 		}
 		rows = append(rows, r)
-		l.read, l.bytes = l.read+1, l.bytes+len(k.Value)
 	}
 	return rows, nil
 }

@@ -201,17 +201,20 @@ func TestVerbsAreTheTypedMethods(t *testing.T) {
 	do(d.images, dead.ID.String(), "cancel", "", `"cancelled"`)
 	do(d.images, "", "replayAll", "", "0")
 
-	do(d.orders, "o", "start", "499", mustStarted(t, d, host))
+	do(d.orders, "o", "start", "499", `{"created":true,"status":"executing"}`)
 	do(d.orders, "o", "signal", `{"name": "approve", "value": 3, "key": "k"}`, "")
 	do(d.orders, "o", "signal", `{"name": "approve", "value": 3, "key": "k"}`, "") // a repeat, also after the end
 	view(d.orders, "o", "wait", "", "€€€")
+	do(d.orders, "o", "start", "499", `{"created":false,"status":"completed"}`)
 	view(d.orders, "o", "vars", "", []map[string]string{{"name": "stage", "value": "waiting"}})
 	entries, err := d.orders.History(ctx, host, "o", 0, 0)
 	must(err)
 	view(d.orders, "o", "history", "", entries)
 	view(d.orders, "o", "history", `{"after": 0, "limit": 1}`, entries[:1])
+	do(d.orders, "p", "start", "1", `{"created":true,"status":"executing"}`)
+	do(d.orders, "p", "pause", `{"reason": "look", "until": "2100-01-01T00:00:00Z"}`, "")
+	do(d.orders, "p", "terminate", "", "")
 	do(d.orders, "o", "restart", "1", "")
-	do(d.orders, "o", "pause", `{"reason": "look", "until": "2100-01-01T00:00:00Z"}`, "")
 	do(d.orders, "o", "cancel", `{"reason": "enough"}`, "")
 	if _, err := d.orders.Wait(ctx, host, "o"); !errors.Is(err, workflow.ErrCancelled) {
 		t.Errorf("after cancel: %v", err)
@@ -228,19 +231,6 @@ func mustRef(t *testing.T, d types, host *object.Host, in int, key string) strin
 	ref.Repeated = true
 	text, _ := json.Marshal(ref)
 	return string(text)
-}
-
-// mustStarted is the answer of a start of a run that exists.
-func mustStarted(t *testing.T, d types, host *object.Host) string {
-	t.Helper()
-	if _, err := d.orders.Start(t.Context(), host, "o", 499); err != nil {
-		t.Fatal(err)
-	}
-	got, err := d.orders.Verbs().Do(t.Context(), host, "o", "start", []byte("499"))
-	if err != nil || !strings.Contains(string(got), `"created":false`) {
-		t.Fatalf("%s, %v", got, err)
-	}
-	return string(got)
 }
 
 // Proves G1: a name that is not there is an error that lists the names that are, an argument that

@@ -215,6 +215,7 @@ func TestVerbsAreTheTypedMethods(t *testing.T) {
 	do(d.orders, "p", "pause", `{"reason": "look", "until": "2100-01-01T00:00:00Z"}`, "")
 	do(d.orders, "p", "terminate", "", "")
 	do(d.orders, "o", "restart", "1", "")
+	do(d.orders, "o", "pause", `{"reason": "look", "until": "2100-01-01T00:00:00Z"}`, "")
 	do(d.orders, "o", "cancel", `{"reason": "enough"}`, "")
 	if _, err := d.orders.Wait(ctx, host, "o"); !errors.Is(err, workflow.ErrCancelled) {
 		t.Errorf("after cancel: %v", err)

@@ -318,17 +318,17 @@ func (s *stretch) consider() {
 			return
 		}
 	}
-	o := outcome{kind: suspended, cancel: s.cancel}
+	o, rests := outcome{kind: suspended, cancel: s.cancel}, false
 	for _, w := range s.waiters {
 		if w.rests {
-			o.wake = s.now()
+			o.wake, rests = s.now(), true
 		}
 		if !w.until.IsZero() && (o.wake.IsZero() || w.until.Before(o.wake)) {
 			o.wake = w.until
 		}
 	}
 	o.waits = s.waitsLocked()
-	if soon := o.wake.Sub(s.now()) <= linger; soon && !o.wake.IsZero() && !s.hold && !s.closing() {
+	if soon := o.wake.Sub(s.now()) <= linger; soon && !o.wake.IsZero() && !rests && !s.hold && !s.closing() { // goOn may come before one that rests is parked
 		return
 	}
 	s.endLocked(o)

@@ -10,13 +10,22 @@ import (
 )
 
 // alarmCall is one alarm on its way to its object and back. It has the request, the turn
-// and the operation in one piece, so that all calls of a flight are one allocation.
+// and the operation in one piece, so that all calls of a flight are one allocation. Of the
+// alarm's entry it has only what the request and the operation have not.
 type alarmCall struct {
 	flight  *flight
-	entry   alarm.Entry
+	due     time.Time
+	shard   int
+	object  uint64
 	request Request
 	turn    turn
 	firing  firing
+}
+
+// entry returns the alarm as the scheduler has it.
+func (c *alarmCall) entry() alarm.Entry {
+	id := c.request.id
+	return alarm.Entry{Due: c.due, Shard: c.shard, Object: c.object, Gen: c.firing.gen, Class: id.Class, Name: id.Name}
 }
 
 // Run sends the alarm to its object, waits until its turn has ended, and calls landed. A
@@ -27,7 +36,7 @@ func (c *alarmCall) Run() {
 	if h.seams.Probe != nil {
 		h.seams.At("alarm/dispatch", c.request.id.String())
 	}
-	deliver := func() error { return h.hosted[c.entry.Class].deliver(context.Background(), &c.request) }
+	deliver := func() error { return h.hosted[c.request.id.Class].deliver(context.Background(), &c.request) }
 	c.landed(seam.Guard(deliver, func(p *seam.PanicError) error {
 		if !p.Exited() {
 			panic(p.Value) // the turn guards user code, so this is a mistake of the runtime
@@ -48,7 +57,7 @@ func (c *alarmCall) Run() {
 // instance was gone, landed runs another turn that stores it.
 func (c *alarmCall) landed(cause error) {
 	h, r := c.flight.host, &c.request
-	h.unreserve(c.entry)
+	h.unreserve(c.entry())
 	ticket := r.ticket
 	if cause != nil && !c.firing.settled {
 		after := &Request{id: r.id, exempt: true, op: bare(func(t *turn) error { return c.firing.failed(t, cause) })}
@@ -71,7 +80,7 @@ func (c *alarmCall) over(err error) {
 	if f.left.Add(-1) == 0 {
 		h.flightLog.over(f.number)
 	}
-	h.back(c.entry, f.loose, c.firing.settled)
+	h.back(c.entry(), f.loose, c.firing.settled)
 }
 
 // back returns an alarm after its turn, or after its flight could not be stored. A

@@ -238,7 +238,8 @@ func (h *Host) depart(f *flight, entries []alarm.Entry) {
 	charges := h.flightLog.suspects.found.charges // constant while the host is open
 	for i, e := range entries {
 		c := &calls[i]
-		c.flight, c.entry, c.firing.gen, c.firing.charges = f, e, e.Gen, int32(charges[subjectOf(e)])
+		c.flight, c.due, c.shard, c.object = f, e.Due, e.Shard, e.Object
+		c.firing.gen, c.firing.charges = e.Gen, int32(charges[subjectOf(e)])
 		c.request.id = storage.ID{Class: e.Class, Name: e.Name}
 		c.request.op, c.request.turn, c.request.exempt, c.request.what = &c.firing, &c.turn, true, &whatAlarm
 		runners[i] = c

@@ -16,8 +16,8 @@ import (
 )
 
 // Proves M7: receivers that take a second for each of many messages that are due, delayed ones or
-// retries, hold up none of another receiver while they are 39 or fewer. All theirs come too, those
-// of one receiver in the order of their times.
+// retries, hold up none of another receiver while they are 39 or fewer. All theirs come too, each once,
+// in no order that is promised (M4).
 func TestSlowReceiversLeavePlaces(t *testing.T) {
 	const each = 40 // more than a receiver has places
 	for _, test := range []struct {
@@ -52,17 +52,9 @@ func TestSlowReceiversLeavePlaces(t *testing.T) {
 				}
 				pass(time.Minute)
 				got = append(got, strings.Fields(m.got())...)
-				if len(got) != test.slow*each+2 {
-					t.Errorf("%d messages came", len(got))
-				}
-				next := 0
-				for _, text := range got {
-					if n, ok := strings.CutPrefix(text, "slow0:"); ok {
-						if n != fmt.Sprint(next) {
-							t.Errorf("message %s came at place %d", n, next)
-						}
-						next++
-					}
+				slices.Sort(got)
+				if n := len(slices.Compact(slices.Clone(got))); len(got) != test.slow*each+2 || n != len(got) {
+					t.Errorf("%d messages came, %d of them different; want %d", len(got), n, test.slow*each+2)
 				}
 				m.left(0)
 			})

@@ -161,6 +161,14 @@ var workflowMutants = []mutant{
 		Package: "jobs/workflow", Test: "TestPauseTakenBack",
 	},
 	{
+		Name: "rest-waits-after-the-pause-was-taken-back", Promise: "J10", File: "jobs/workflow/stretch.go",
+		Edits: []edit{{
+			Old: `&& !rests && !s.hold`,
+			New: `&& (!rests || mutant("rest-waits-after-the-pause-was-taken-back")) && !s.hold`,
+		}},
+		Package: "jobs/workflow", Test: "TestRestsThoughThePauseWasTakenBack",
+	},
+	{
 		Name: "first-rests-before-it-decides", Promise: "F18", File: "jobs/workflow/first.go",
 		Edits: []edit{{
 			Old: `		c.await(ls...) // no rest`,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -212,8 +213,8 @@ func TestReplayIfUnarmed(t *testing.T) {
 		f.must("a", setAlarm(0))
 		synctest.Wait()
 		seq := f.letters()[0].Seq
-		rings := 0
-		f.handleAlarm(func(*thing, context.Context, object.AlarmInfo) error { rings++; return nil })
+		var rings atomic.Int32
+		f.handleAlarm(func(*thing, context.Context, object.AlarmInfo) error { rings.Add(1); return nil })
 		replay := func(when string, want bool) {
 			t.Helper()
 			if done, err := f.host.ReplayIfUnarmed(ctx, f.id("a"), seq); done != want || err != nil {
@@ -238,14 +239,14 @@ func TestReplayIfUnarmed(t *testing.T) {
 		replay("an alarm that is set before its turn", false)
 		<-set
 		replay("an alarm that is set", false)
-		if in, err := f.host.Inspect(ctx, f.id("a")); err != nil || in.Alarm == nil || time.Until(in.Alarm.Due) != time.Hour || len(in.DeadLetters) != 1 || rings != 0 {
-			t.Errorf("A11: the alarm is %+v, %v; %d letters; it rang %d times", in.Alarm, err, len(in.DeadLetters), rings)
+		if in, err := f.host.Inspect(ctx, f.id("a")); err != nil || in.Alarm == nil || time.Until(in.Alarm.Due) != time.Hour || len(in.DeadLetters) != 1 || rings.Load() != 0 {
+			t.Errorf("A11: the alarm is %+v, %v; %d letters; it rang %d times", in.Alarm, err, len(in.DeadLetters), rings.Load())
 		}
 		pass(2 * time.Hour)
 		replay("no alarm", true)
 		synctest.Wait()
-		if rings != 2 || len(f.letters()) != 0 {
-			t.Errorf("A11: the alarms rang %d times; letters %+v", rings, f.letters())
+		if rings.Load() != 2 || len(f.letters()) != 0 {
+			t.Errorf("A11: the alarms rang %d times; letters %+v", rings.Load(), f.letters())
 		}
 
 		if done, err := f.host.ReplayIfUnarmed(ctx, f.id("a"), seq); done || !errors.Is(err, object.ErrNoDeadLetter) {

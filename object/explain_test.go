@@ -103,6 +103,7 @@ func TestExplainNoTurnBeforeItBegins(t *testing.T) {
 		f.open()
 		defer f.end()
 		f.must("a", nothing)
+		pass(0) // so that no member of the crew is left to take the call
 		e.hold.Store(true)
 		go f.call("b", nothing) // it needs the constructor, which the crew runs
 		pass(0)

@@ -201,14 +201,14 @@ func (a *Admin) job(ctx context.Context, info object.ObjectInfo) (job Job, ok bo
 	}, true, nil
 }
 
-// meta reads the stored metadata of a job. An object of a user may have a row under the same key,
-// so it counts only if it names the object.
+// meta reads the stored metadata of a job.
 func (a *Admin) meta(ctx context.Context, id storage.ID) (m jobs.Meta, ok bool, err error) {
 	raw, err := a.row(ctx, id, jobs.MetaKey)
-	if err != nil || raw == nil || json.Unmarshal(raw, &m) != nil {
+	if err != nil {
 		return jobs.Meta{}, false, err
 	}
-	return m, m.Name == id.Class && m.ID == id.Name && m.Status.Valid(), nil
+	ok = m.Read(id.Class, id.Name, raw)
+	return m, ok, nil
 }
 
 // row reads one stored row of an object; nil if there is none.

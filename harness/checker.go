@@ -3,6 +3,7 @@ package harness
 import (
 	"encoding/json"
 
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -41,6 +42,16 @@ func Stored(store *storage.Store, id storage.ID, key string, value any) (bool, e
 		return false, err
 	}
 	return true, json.Unmarshal(b, value)
+}
+
+// metaOf decodes the metadata of a job; ok is false for an object that is none.
+func metaOf(view *storedState, o storage.Object) (m jobs.Meta, ok bool, err error) {
+	raw, _, err := view.Data(nil, o, jobs.MetaKey)
+	if err != nil {
+		return m, false, err
+	}
+	ok = m.Read(o.ID.Class, o.ID.Name, raw)
+	return m, ok, nil
 }
 
 // eachObject calls f with each object of a store, until an error.

@@ -76,8 +76,8 @@ func (e *seenEnds) compare(view *storedState, last bool) error {
 
 // look checks the end of an object that is a run, compares it with the one before, and notes it.
 func (e *seenEnds) look(view *storedState, o storage.Object, before map[string]runEnd) error {
-	var meta jobs.Meta
-	if ok, err := Stored(view, o.ID, jobs.MetaKey, &meta); !ok || err != nil || meta.Type != "workflow" {
+	meta, ok, err := metaOf(view, o)
+	if !ok || err != nil || meta.Type != "workflow" {
 		return nil
 	}
 	name := o.ID.String()

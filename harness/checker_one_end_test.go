@@ -21,6 +21,7 @@ type toyRun struct {
 
 // put stores the status, the label that belongs to it, and an output if there is one.
 func (r *toyRun) put(ctx context.Context, status jobs.Status, output string) error {
+	r.meta.Name, r.meta.ID = r.st.ID().Class, r.st.ID().Name
 	r.meta.Type, r.meta.Status, r.meta.EndedAt = "workflow", status, time.Time{}
 	if status.Ended() {
 		r.meta.EndedAt = r.st.Now().UTC()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -49,8 +48,8 @@ func (s *Sim) notOrphaned(view *storedState, o storage.Object) error {
 // triggered, and a debounce job may owe calls of a hook that its definition does not
 // have any more.
 func (s *Sim) alwaysArmed(view *storedState, o storage.Object) bool {
-	var meta jobs.Meta
-	if ok, err := Stored(view, o.ID, jobs.MetaKey, &meta); !ok || err != nil {
+	meta, ok, err := metaOf(view, o)
+	if !ok || err != nil {
 		return false
 	}
 	return meta.Type == "continuous" && s.scheduled(o.ID.Class) || meta.Type == "debounce" && meta.Hooks == 0

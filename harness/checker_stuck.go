@@ -25,8 +25,8 @@ func NoStuck(c *Config) {
 // notStuck returns the error of a job that rests as stuck. A host with a codec of its own
 // stores metadata that are not JSON; the label of the object tells the status then (J18).
 func notStuck(view *storedState, o storage.Object) error {
-	var meta jobs.Meta
-	if ok, err := Stored(view, o.ID, jobs.MetaKey, &meta); err != nil || !ok {
+	meta, ok, err := metaOf(view, o)
+	if err != nil || !ok {
 		if o.Label.String() != jobs.Stuck.Label() {
 			return nil
 		}

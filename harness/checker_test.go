@@ -94,6 +94,7 @@ func TestNeverOrphanedReadsMetadata(t *testing.T) {
 					return 0, err
 				}
 			}
+			m.Name, m.ID = st.ID().Class, st.ID().Name
 			return 0, st.Storage().Put(ctx, jobs.MetaKey, m)
 		})
 		scenario := func(s *harness.Sim) {

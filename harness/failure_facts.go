@@ -75,8 +75,7 @@ var (
 
 // wordsOf are the words for the type of the job that an object is, as its metadata tell it.
 func wordsOf(view *storedState, o storage.Object) jobWords {
-	var meta jobs.Meta
-	if ok, err := Stored(view, o.ID, jobs.MetaKey, &meta); ok && err == nil && meta.Type == "workflow" {
+	if meta, ok, err := metaOf(view, o); ok && err == nil && meta.Type == "workflow" {
 		return wordsOfWorkflows
 	}
 	return wordsOfJobs

@@ -1,6 +1,9 @@
 package jobs
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Meta is the metadata of a job, stored beside its state (J2). Fields that an older
 // version did not write are zero, those that a newer one added are passed over.
@@ -53,3 +56,17 @@ type Meta struct {
 
 // MetaKey is the key of an object's storage that holds its Meta, as JSON.
 const MetaKey = "meta"
+
+// Read decodes the row of an object under MetaKey, and reports whether it is metadata of a
+// job. If it is none, m is zero: an object of a user may have a row under the same key, so
+// metadata must name the object and have a type and a status. Those that a host with a codec
+// of its own has stored are not JSON, so Read does not know them.
+func (m *Meta) Read(class, name string, raw []byte) (ok bool) {
+	*m = Meta{}
+	err := json.Unmarshal(raw, m)
+	ok = err == nil && m.Name == class && m.ID == name && m.Type != "" && m.Status.Valid()
+	if !ok {
+		*m = Meta{}
+	}
+	return ok
+}

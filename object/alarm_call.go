@@ -10,8 +10,8 @@ import (
 )
 
 // alarmCall is one alarm on its way to its object and back. It has the request, the turn
-// and the operation in one piece, so that all calls of a flight are one allocation. Of the
-// alarm's entry it has only what the request and the operation have not.
+// and the operation in one piece, so that all calls of a flight are one allocation. It has no
+// copy of the alarm's entry, because entry makes one from what the others have.
 type alarmCall struct {
 	flight  *flight
 	due     time.Time

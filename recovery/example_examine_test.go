@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -22,7 +23,9 @@ func atRest(status string) *storage.Store {
 	ctx, mem := context.Background(), memstore.New()
 	class := object.Define("report", func(_ context.Context, st *object.State) (*job, error) { return &job{st}, nil })
 	put := object.Handle(class, "put", func(j *job, ctx context.Context, status string) (string, error) {
-		return status, j.st.Storage().Put(ctx, "meta", map[string]string{"status": status})
+		id := j.st.ID()
+		meta := jobs.Meta{Type: "continuous", Name: id.Class, ID: id.Name, Status: jobs.Status(status)}
+		return status, j.st.Storage().Put(ctx, jobs.MetaKey, meta)
 	})
 	h, err := object.Open(object.Options{Storage: storage.Options{Engine: mem}}, class)
 	if err != nil {

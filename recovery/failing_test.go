@@ -2,6 +2,7 @@ package recovery_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,6 +94,11 @@ var (
 	putRows = object.Handle(plain, "put", func(r *rawObject, ctx context.Context, o rows) (int, error) {
 		var errs []error
 		for key, value := range o.Keys {
+			if key == "meta" {
+				var meta map[string]any
+				errs = append(errs, json.Unmarshal([]byte(value), &meta), r.st.Storage().Put(ctx, key, named(r.st, meta)))
+				continue
+			}
 			errs = append(errs, r.st.Storage().PutBytes(ctx, key, []byte(value)))
 		}
 		if o.Armed {

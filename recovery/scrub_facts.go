@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -26,17 +25,12 @@ type facts struct {
 
 // look reads the facts of an object.
 func look(s *storage.Store, o storage.Object) (f facts, err error) {
-	raw, ok, err := s.Data(nil, o, jobs.MetaKey)
+	raw, _, err := s.Data(nil, o, jobs.MetaKey)
 	if err != nil {
 		return f, err
 	}
-	f.label = o.Label.String()
-	if f.job, f.raw = ok, string(raw); ok {
-		if err := json.Unmarshal(raw, &f.meta); err != nil {
-			f.job = false // an object of another kind that uses the same key
-		}
-	}
-	if !f.job {
+	f.label, f.raw = o.Label.String(), string(raw)
+	if f.job = f.meta.Read(o.ID.Class, o.ID.Name, raw); !f.job {
 		if err := f.lookAtPool(s, o); err != nil {
 			return f, err
 		}

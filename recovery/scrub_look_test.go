@@ -32,12 +32,12 @@ func scribes() (*object.Class[scribe], *object.Method[map[string]any, int]) {
 		}
 		if then, ok := meta["then"]; ok {
 			status, _ := then.(map[string]any)["status"].(string)
-			return &scribe{st}, errors.Join(st.Storage().Put(ctx, "meta", then), st.Driver().SetLabel(ctx, jobs.Status(status).Label()))
+			return &scribe{st}, errors.Join(st.Storage().Put(ctx, "meta", named(st, then.(map[string]any))), st.Driver().SetLabel(ctx, jobs.Status(status).Label()))
 		}
 		return &scribe{st}, nil
 	})
 	return class, object.Handle(class, "write", func(s *scribe, ctx context.Context, meta map[string]any) (int, error) {
-		return 0, s.st.Storage().Put(ctx, "meta", meta)
+		return 0, s.st.Storage().Put(ctx, "meta", named(s.st, meta))
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,13 @@ type broken struct {
 	Label string
 }
 
+// named returns metadata with the type and the names that each job's has, as long as it has none.
+func named(st *object.State, meta map[string]any) map[string]any {
+	full := map[string]any{"type": "continuous", "name": st.ID().Class, "id": st.ID().Name}
+	maps.Copy(full, meta)
+	return full
+}
+
 type rawObject struct{ st *object.State }
 
 func (rawObject) Alarm(context.Context, object.AlarmInfo) error { return nil }
@@ -40,7 +48,7 @@ var (
 	put = object.Handle(raw, "put", func(r *rawObject, ctx context.Context, b broken) (int, error) {
 		var errs []error
 		if b.Meta != nil {
-			errs = append(errs, r.st.Storage().Put(ctx, "meta", b.Meta), r.st.Storage().Put(ctx, "state", 0),
+			errs = append(errs, r.st.Storage().Put(ctx, "meta", named(r.st, b.Meta)), r.st.Storage().Put(ctx, "state", 0),
 				r.st.Storage().Put(ctx, "cursor", jobs.StartCursor(r.st.Now())))
 		}
 		if b.Armed {
@@ -208,7 +216,7 @@ func TestScrubOfAWakeUpThatFails(t *testing.T) {
 	failing := object.Define("ticker", func(_ context.Context, st *object.State) (*rawFailing, error) { return &rawFailing{st}, nil })
 	fail := object.Handle(failing, "put", func(r *rawFailing, ctx context.Context, at time.Time) (int, error) {
 		meta := map[string]any{"status": "completed", "retireAt": at}
-		return 0, errors.Join(r.st.Storage().Put(ctx, "meta", meta), r.st.SetAlarm(ctx, at), r.st.Driver().SetLabel(ctx, "completed"))
+		return 0, errors.Join(r.st.Storage().Put(ctx, "meta", named(r.st, meta)), r.st.SetAlarm(ctx, at), r.st.Driver().SetLabel(ctx, "completed"))
 	})
 	h := open(t, dir, failing)
 	at := time.Now().Round(0).UTC()

@@ -3,7 +3,6 @@ package why
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -156,15 +155,13 @@ func (l *looker) rows(ctx context.Context, f *facts, o storage.Object) error {
 	return nil
 }
 
-// sort finds out which kind of object it is, and reads the rows of that kind. An object of a user
-// may have a row under the key of a job's metadata, so it counts only if it names the object.
+// sort finds out which kind of object it is, and reads the rows of that kind.
 func (l *looker) sort(f *facts, o storage.Object) (err error) {
-	raw, ok, err := l.store.Data(nil, o, jobs.MetaKey)
+	raw, _, err := l.store.Data(nil, o, jobs.MetaKey)
 	if err != nil {
 		return err
 	}
-	named := ok && json.Unmarshal(raw, &f.meta) == nil && f.meta.Name == f.id.Class && f.meta.ID == f.id.Name
-	if named && f.meta.Status.Valid() && f.meta.Type != "" {
+	if f.meta.Read(f.id.Class, f.id.Name, raw) {
 		f.kind, f.planned = aJob, l.planned[f.id.Class]
 		switch f.meta.Type {
 		case "debounce":
@@ -174,7 +171,7 @@ func (l *looker) sort(f *facts, o storage.Object) (err error) {
 		}
 		return err
 	}
-	f.meta = jobs.Meta{}
+	var ok bool
 	if f.pool, ok, err = workerpool.LookPartition(l.store, o); ok || err != nil {
 		f.kind = aPartition
 		return err

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
-// A task that rests ends the stretch also if the pause was taken back after rest had set it and
+// Proves J10. A task that rests ends the stretch also if the pause was taken back after rest had set it and
 // before the task was parked: no timer would wake it. A task that waits for a moment goes on.
 func TestRestsThoughThePauseWasTakenBack(t *testing.T) {
 	seams := seam.Seams{}.WithDefaults()

@@ -156,6 +156,14 @@ var restMutants = []mutant{
 		Package: "recovery", Test: "TestScrubOfResting",
 	},
 	{
+		Name: "metadata-of-any-object-are-of-a-job", Promise: "R6", File: "jobs/meta.go",
+		Edits: []edit{{
+			Old: `m.Name == class && m.ID == name &&`,
+			New: `(m.Name == class && m.ID == name || mutant("metadata-of-any-object-are-of-a-job")) &&`,
+		}},
+		Package: "recovery", Test: "TestScrubPassesOverARowOfAUser",
+	},
+	{
 		Name: "scrub-takes-a-rest-without-its-alarm", Promise: "J3", File: "recovery/scrub_facts.go",
 		Edits: []edit{{
 			Old: `	switch end := f.restEnd(); {

@@ -1,8 +1,12 @@
 package object
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -14,6 +18,7 @@ import (
 // them apart.
 const (
 	answerMark = "a/" // then the method, a zero byte, and the idempotency key
+	printMark  = "f/" // then the same: the fingerprint of the argument, if it came as bytes
 	userMark   = "u/" // then the key that Mark was given
 	// answerTTL is how long an answer is kept if Idempotent was given no time.
 	answerTTL = 24 * time.Hour
@@ -22,7 +27,8 @@ const (
 // once runs the handler of a call with an idempotency key, unless an answer is stored
 // under the key (O16). The steps are:
 //
-//  1. If an answer is stored, decode it, and run nothing.
+//  1. If an answer is stored, decode it, and run nothing. It is refused if the argument came as
+//     bytes in both calls and differs.
 //  2. If the first call under the key has lent its turn out, wait for it, and begin again.
 //  3. Run the handler. Its error is no answer: nothing is stored, so a repeat runs it.
 //  4. Encode the answer and write it as a mark to the turn's batch, so that the answer
@@ -44,6 +50,9 @@ func (a *activation) once(t *turn, r *Request) error {
 		return h.storageError(a.object.ID, err)
 	}
 	if ok {
+		if err := a.sameArgument(t, r, op); err != nil {
+			return err
+		}
 		return op.decodeResult(h.options.Codec, answer)
 	}
 	if first := a.answers.lent[key]; first != nil {
@@ -68,7 +77,45 @@ func (a *activation) once(t *turn, r *Request) error {
 			return err
 		}
 	}
-	return h.storageError(a.object.ID, t.mark(key, answer, cmp.Or(r.ttl, answerTTL)))
+	ttl := cmp.Or(r.ttl, answerTTL)
+	if err := t.mark(key, answer, ttl); err != nil || r.print == 0 {
+		return h.storageError(a.object.ID, err)
+	}
+	return h.storageError(a.object.ID, t.mark(printKey(op, r.key), binary.BigEndian.AppendUint64(nil, r.print), ttl))
+}
+
+// printKey is the key of the mark with the fingerprint of an argument.
+func printKey(op callable, key string) string { return printMark + op.methodName() + "\x00" + key }
+
+// sameArgument returns ErrKeyReused if the call whose answer is stored had another argument. It
+// knows that only if both arguments came as bytes. A program of before stores no fingerprint.
+func (a *activation) sameArgument(t *turn, r *Request, op callable) error {
+	if r.print == 0 {
+		return nil
+	}
+	stored, ok, err := t.lookUp(printKey(op, r.key))
+	if err != nil {
+		return a.host.storageError(a.object.ID, err)
+	}
+	if ok && len(stored) == 8 && binary.BigEndian.Uint64(stored) != r.print {
+		return fmt.Errorf("%s: %w: %q of method %s", a.object.ID, ErrKeyReused, r.key, op.methodName())
+	}
+	return nil
+}
+
+// fingerprint returns the beginning of the SHA-256 of an argument, never 0. JSON is first
+// written anew, so that the order of keys and the spaces do not count.
+func fingerprint(arg []byte) uint64 {
+	var value any
+	d := json.NewDecoder(bytes.NewReader(arg))
+	d.UseNumber()
+	if json.Valid(arg) && d.Decode(&value) == nil {
+		if plain, err := json.Marshal(value); err == nil {
+			arg = plain
+		}
+	}
+	sum := sha256.Sum256(arg)
+	return max(binary.BigEndian.Uint64(sum[:]), 1)
 }
 
 // waitForFirst waits until the call that runs under the same key has its turn back, and

@@ -115,6 +115,7 @@ type Request struct {
 	op    operation
 	key   string        // idempotency key; empty: none
 	ttl   time.Duration // of the stored answer
+	print uint64        // the fingerprint of an argument that came as bytes with a key; 0: none
 	delay time.Duration // see After
 	state *State        // of the instance it is bound to; nil: any
 	// what names the user code that runs, for logs and errors: a method, for example, or
@@ -312,6 +313,9 @@ func (h *Host) hold(r *Request) error {
 // empty arg stands for the zero value if the argument is a struct. It returns the errors
 // of Method.Call, ErrUnknownMethod, ErrInternalMethod for a method of a job type, for example
 // terminate, ErrBadArgument, and an error of the codec for the answer. Any goroutine may call it.
+//
+// With Idempotent it returns ErrKeyReused if the stored answer under the key is of a CallBytes with
+// another argument. JSON is compared by its values, whatever the order of keys and the spaces.
 func (h *Host) CallBytes(ctx context.Context, class, name, method string, arg []byte, opts ...CallOption) ([]byte, error) {
 	c := h.hosted[class]
 	if c != nil && c.options.Internal && c.methods[method] != nil {
@@ -337,6 +341,9 @@ func (h *Host) callBytes(ctx context.Context, c *hosted, id storage.ID, method s
 	r.init(id, op, opts)
 	if err := op.decodeArg(h.options.Codec, arg); err != nil {
 		return nil, badArgument(id, method, err)
+	}
+	if r.key != "" {
+		r.print = fingerprint(arg)
 	}
 	if err := h.Invoke(ctx, r); err != nil {
 		return nil, err

@@ -16,14 +16,14 @@ var objectMutants = []mutant{
 	{
 		Number: 3, Name: "mark-in-a-second-commit", Promise: "O16", File: "object/answer.go",
 		Edits: []edit{{
-			Old: `	return h.storageError(a.object.ID, t.mark(key, answer, cmp.Or(r.ttl, answerTTL)))
+			Old: `	ttl := cmp.Or(r.ttl, answerTTL)
 `,
 			New: `	if mutant("mark-in-a-second-commit") {
 		if err := t.commit(false); err != nil {
 			return err
 		}
 	}
-	return h.storageError(a.object.ID, t.mark(key, answer, cmp.Or(r.ttl, answerTTL)))
+	ttl := cmp.Or(r.ttl, answerTTL)
 `,
 		}},
 		Package: "object", Test: "TestCrashDeposits/map",

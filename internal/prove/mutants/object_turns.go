@@ -13,6 +13,46 @@ var turnMutants = []mutant{
 		Package: "object", Test: "TestCirclesThroughLentTurns",
 	},
 	{
+		Name: "fingerprint-is-not-compared", Promise: "O16", File: "object/answer.go",
+		Edits: []edit{{
+			Old: `	if r.print == 0 {
+		return nil
+	}
+	stored`,
+			New: `	if r.print == 0 || mutant("fingerprint-is-not-compared") {
+		return nil
+	}
+	stored`,
+		}},
+		Package: "object", Test: "TestCrashKeyReused",
+	},
+	{
+		Name: "fingerprint-outlives-its-answer", Promise: "O16", File: "object/answer.go",
+		Edits: []edit{{
+			Old: `	if first := a.answers.lent[key]; first != nil {`,
+			New: `	if mutant("fingerprint-outlives-its-answer") {
+		if err := a.sameArgument(t, r, op); err != nil {
+			return err
+		}
+		if r.print != 0 {
+			if err := t.mark(printKey(op, r.key), binary.BigEndian.AppendUint64(nil, r.print), 2*cmp.Or(r.ttl, answerTTL)); err != nil {
+				return err
+			}
+		}
+	}
+	if first := a.answers.lent[key]; first != nil {`,
+		}},
+		Package: "object", Test: "TestKeyReusedWhileTheFirstRuns",
+	},
+	{
+		Name: "fingerprint-counts-spaces", Promise: "O16", File: "object/answer.go",
+		Edits: []edit{{
+			Old: `	if json.Valid(arg) &&`,
+			New: `	if json.Valid(arg) && !mutant("fingerprint-counts-spaces") &&`,
+		}},
+		Package: "object", Test: "TestKeyReused",
+	},
+	{
 		Name: "repeat-is-not-in-the-graph", Promise: "O8", File: "object/answer.go",
 		Edits: []edit{{
 			Old: `		if err := h.waits.begin(t, a, on); err != nil {

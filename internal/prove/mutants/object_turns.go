@@ -27,10 +27,11 @@ var turnMutants = []mutant{
 		Package: "object", Test: "TestCrashKeyReused",
 	},
 	{
-		Name: "fingerprint-outlives-its-answer", Promise: "O16", File: "object/answer.go",
+		Name: "fingerprint-of-a-failed-call-stays", Promise: "O16", File: "object/answer.go",
 		Edits: []edit{{
-			Old: `	if first := a.answers.lent[key]; first != nil {`,
-			New: `	if mutant("fingerprint-outlives-its-answer") {
+			Old: `	a.answers.key = key
+`,
+			New: `	if mutant("fingerprint-of-a-failed-call-stays") {
 		if err := a.sameArgument(t, r, op); err != nil {
 			return err
 		}
@@ -40,7 +41,8 @@ var turnMutants = []mutant{
 			}
 		}
 	}
-	if first := a.answers.lent[key]; first != nil {`,
+	a.answers.key = key
+`,
 		}},
 		Package: "object", Test: "TestKeyReusedWhileTheFirstRuns",
 	},

@@ -1,0 +1,4 @@
+package server
+
+// deadRoutes are the routes of dead letters and recoveries.
+func (s *Server) deadRoutes() []route { return nil }

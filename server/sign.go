@@ -1,0 +1,4 @@
+package server
+
+// signRoutes are the routes of the sign-in form.
+func (s *Server) signRoutes() []route { return nil }

@@ -94,9 +94,9 @@ type stamp struct {
 // freshFor is longer than the steps in which file systems count time.
 const freshFor = 2 * time.Second
 
-// same reports whether the file of info is as it was when it was read.
+// same reports whether the file of info is as it was when it was read, as far as can be seen.
 func (s *stamp) same(info fs.FileInfo) bool {
-	return s.info != nil && !s.fresh && os.SameFile(s.info, info) && s.info.ModTime().Equal(info.ModTime()) &&
+	return s.info != nil && os.SameFile(s.info, info) && s.info.ModTime().Equal(info.ModTime()) &&
 		s.info.Size() == info.Size() && s.info.Mode() == info.Mode()
 }
 
@@ -141,9 +141,11 @@ func readChecked(path, separator string, now time.Time) (*stored, stamp, error) 
 	return s, stamp{info: info, fresh: now.Sub(info.ModTime()) < freshFor}, err
 }
 
-// writeFile replaces the file: a crash leaves the old content or the new one. The file keeps its
-// owner, so that a change by root does not take it from the server.
-func writeFile(path string, s *stored) error {
+// writeFile replaces the file that was read with a stamp: a crash leaves the old content or the
+// new one. It returns errChanged if an editor, which knows no lock, has changed or removed the file
+// meanwhile, because it would undo a revocation. The file keeps its owner, so that a change by root
+// does not take it from the server.
+func writeFile(path string, s *stored, read stamp) error {
 	data, err := encode(s)
 	if err != nil {
 		return err
@@ -153,13 +155,25 @@ func writeFile(path string, s *stored) error {
 		return err
 	}
 	err = fill(f, path, data)
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err = errors.Join(err, f.Close()); err == nil && !unchanged(path, &read) {
+		err = errChanged
+	}
+	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// unchanged reports whether the file is the one that was read, or still absent.
+func unchanged(path string, read *stamp) bool {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return read.info == nil
+	}
+	return err == nil && read.same(info)
 }
 
 func fill(f *os.File, path string, data []byte) error {

@@ -78,7 +78,8 @@ var (
 	// ErrNoToken says that no token has an ID.
 	ErrNoToken = errors.New("auth: there is no such token")
 
-	errLocked = errors.New("another process changes it")
+	errLocked  = errors.New("another process changes it")
+	errChanged = errors.New("it was changed by hand meanwhile")
 )
 
 // Tokens returns an Authenticator with the tokens of a file, which Add and the command
@@ -245,7 +246,7 @@ func (f *TokenFile) look(now time.Time) {
 	v := *f.view.Load()
 	v.looked = now
 	info, err := os.Stat(f.path)
-	if err == nil && v.stamp.same(info) {
+	if err == nil && !v.stamp.fresh && v.stamp.same(info) {
 		f.view.Store(&v)
 		return
 	}
@@ -295,6 +296,9 @@ const (
 	lockPause = 10 * time.Millisecond
 )
 
+// rewrites bounds how often a change is made again because an editor has changed the file meanwhile.
+const rewrites = 3
+
 // change reads the file, changes it by fn and writes it, all under its lock, so that no change of
 // another process is lost. The error of fn is returned as it is, and then nothing is written.
 func (f *TokenFile) change(fn func(*stored) error) error {
@@ -303,7 +307,10 @@ func (f *TokenFile) change(fn func(*stored) error) error {
 	if err != nil {
 		return fmt.Errorf("auth: file of tokens %s: %w", f.path, err)
 	}
-	err = f.rewrite(path, fn)
+	err = errChanged
+	for try := 0; errors.Is(err, errChanged) && try < rewrites; try++ {
+		err = f.rewrite(path, fn)
+	}
 	if closing := unlock(); err == nil && closing != nil {
 		err = fmt.Errorf("auth: file of tokens %s: %w", f.path, closing)
 	}
@@ -312,7 +319,7 @@ func (f *TokenFile) change(fn func(*stored) error) error {
 
 // rewrite is change under the lock.
 func (f *TokenFile) rewrite(path string, fn func(*stored) error) error {
-	s, _, err := readFile(path, f.o.Separator, f.o.Seams.Clock.Now())
+	s, read, err := readFile(path, f.o.Separator, f.o.Seams.Clock.Now())
 	if f.o.Create && errors.Is(err, fs.ErrNotExist) {
 		s, err = &stored{Version: formatVersion}, nil
 	}
@@ -322,7 +329,7 @@ func (f *TokenFile) rewrite(path string, fn func(*stored) error) error {
 	if err := fn(s); err != nil {
 		return err
 	}
-	if err := writeFile(path, s); err != nil {
+	if err := writeFile(path, s, read); err != nil {
 		return fmt.Errorf("auth: file of tokens %s: write: %w", f.path, err)
 	}
 	f.looks.Lock()

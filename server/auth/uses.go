@@ -49,11 +49,11 @@ func (u *uses) arm() {
 	}
 }
 
-// rang stores the last uses, or sets the timer again if another process changes the file now.
+// rang stores the last uses, or sets the timer again if the file is being changed.
 func (u *uses) rang() {
 	err := seam.Guard(u.store, func(p *seam.PanicError) error { return p }) // it must not end the program
 	switch {
-	case errors.Is(err, errLocked):
+	case errors.Is(err, errLocked), errors.Is(err, errChanged):
 		u.dirty.Store(true)
 		u.arm()
 	case err != nil:
@@ -86,12 +86,12 @@ func (u *uses) store() error {
 	if err != nil {
 		return err
 	}
-	s, _, err := readFile(path, f.o.Separator, f.o.Seams.Clock.Now())
+	s, read, err := readFile(path, f.o.Separator, f.o.Seams.Clock.Now())
 	if err != nil {
 		return unlock() // the look of a request tells of it
 	}
 	if f.mergeUses(s) {
-		err = writeFile(path, s)
+		err = writeFile(path, s, read)
 	}
 	return errors.Join(err, unlock())
 }

@@ -6,6 +6,7 @@ require (
 	github.com/holdfast-dev/holdfast v0.0.0
 	github.com/spf13/cobra v1.10.2
 	golang.org/x/term v0.47.0
+	golang.org/x/time v0.16.0
 )
 
 require (

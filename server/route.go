@@ -1,10 +1,6 @@
 package server
 
-import (
-	"net/http"
-
-	"github.com/holdfast-dev/holdfast/server/auth"
-)
+import "github.com/holdfast-dev/holdfast/server/auth"
 
 // access is what a route needs of its principal.
 type access uint8
@@ -76,13 +72,4 @@ func (s *Server) routes() []route {
 		all = append(all, group...)
 	}
 	return all
-}
-
-// exchange is one request on its way through the server.
-type exchange struct {
-	*Server
-	w     http.ResponseWriter
-	r     *http.Request
-	route *route
-	who   auth.Principal
 }

@@ -24,6 +24,7 @@ type exchange struct {
 	who   auth.Principal
 	query url.Values // the parameters that the route has
 	err   error      // of the handler
+	rest  bodyRest   // of the body
 }
 
 // json answers with a value in JSON.
@@ -71,15 +72,21 @@ func (x *exchange) body() ([]byte, error) {
 	// The writer below the wrapper closes the connection after a body that is too large.
 	body := http.MaxBytesReader(x.w.(*response).ResponseWriter, x.r.Body, x.config.MaxBodyBytes)
 	control := http.NewResponseController(x.w)
-	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+	if x.r.Header.Get("Expect") != "" {
+		_ = control.SetWriteDeadline(time.Now().Add(x.limits.answerTime)) // of "100 Continue"; that of an earlier answer may be over
+	}
 	var b bytes.Buffer
 	for began, parts := time.Now(), time.Duration(0); ; parts++ {
 		_ = control.SetReadDeadline(began.Add(x.limits.bodyTime + parts*x.limits.bodyTimePerPart)) // a test's writer may have none
 		_, err := io.CopyN(&b, body, bodyPart)
 		if err == io.EOF {
+			x.rest = bodyEnded
+			// Without it the end of the time would look as if the client had gone.
+			_ = control.SetReadDeadline(time.Time{})
 			return b.Bytes(), nil
 		}
 		if err != nil {
+			x.rest = bodyLate
 			return nil, x.bodyProblem(err)
 		}
 	}

@@ -112,6 +112,7 @@ func (x *exchange) fail(err error) {
 	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead {
 		p.Outcome = none // it changes nothing
 	}
+	x.answering()
 	p.write(w.ResponseWriter)
 }
 

@@ -20,6 +20,7 @@ type Server struct {
 	rates   *rates
 	limits  limits
 	exposed map[string]methods // by class
+	serving *serving
 }
 
 // limits are bounds that a user cannot change. A test makes them smaller.
@@ -27,12 +28,22 @@ type limits struct {
 	// A body is read within bodyTime, and bodyTimePerPart more for each bodyPart that has
 	// arrived, so that a slow client holds its connection for a time that is known.
 	bodyTime, bodyTimePerPart time.Duration
+	// An answer is taken by the client within answerTime, and bodyTimePerPart more for each
+	// bodyPart of it. Streams set their own.
+	answerTime time.Duration
+	// headerTime is from the accept, or the first byte of a later request, to the end of the
+	// header, which has at most headerBytes; idleTime is between two requests of a connection.
+	headerTime, idleTime time.Duration
+	headerBytes          int
 }
 
 // bodyPart is how many bytes of a body are read at a time.
 const bodyPart = 64 << 10
 
-var defaultLimits = limits{bodyTime: 10 * time.Second, bodyTimePerPart: time.Second}
+var defaultLimits = limits{
+	bodyTime: 10 * time.Second, bodyTimePerPart: time.Second, answerTime: 10 * time.Second,
+	headerTime: 5 * time.Second, idleTime: 2 * time.Minute, headerBytes: 16 << 10,
+}
 
 // New makes the server of a host. The host stays the caller's, who shuts it down. It returns an
 // error that names the field of the Config that is wrong, for example a class that the host
@@ -48,7 +59,7 @@ func New(host *object.Host, c Config) (*Server, error) {
 	}
 	s := &Server{
 		host: host, config: c, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(),
-		rates: newRates(c.CallsPerSecond), limits: defaultLimits, exposed: exposed,
+		rates: newRates(c.CallsPerSecond), limits: defaultLimits, exposed: exposed, serving: newServing(),
 	}
 	for _, rt := range s.routes() {
 		s.handle(rt)

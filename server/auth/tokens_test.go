@@ -426,13 +426,14 @@ func TestTokensThatAreNone(t *testing.T) {
 			`the prefix "acme" of the grant for class cart does not end in`: {Name: "ci", Grants: []Grant{{Class: "cart", Prefix: "acme/"}, {Class: "cart", Prefix: "acme"}}},
 			`a grant is for class ""`:                                       {Name: "ci", Grants: []Grant{{}}},
 			`a grant is for class "cart/acme"`:                              {Name: "ci", Grants: []Grant{{Class: "cart/acme"}}},
-			`token `:                                                        {Name: ""},
+			`the grant for class cart has an empty name`:                    {Name: "ci", Grants: []Grant{{Class: "cart", Names: []string{"add", ""}}}},
+			`the name must have 1`:                                          {Name: ""},
 			`the name must have 1 to 200 bytes`:                             {Name: strings.Repeat("x", 201)},
 			`without control characters`:                                    {Name: "a\nb"},
 			`there is no role 9`:                                            {Name: "ci", Role: 9},
 		} {
 			_, _, err := f.Add(token)
-			if err == nil || !strings.Contains(err.Error(), text) || !strings.Contains(err.Error(), fmt.Sprintf("(%q)", token.Name)) || strings.Contains(err.Error(), "\n") {
+			if err == nil || !strings.Contains(err.Error(), text) || !errors.Is(err, ErrBadToken) || !strings.HasPrefix(err.Error(), fmt.Sprintf("auth: bad token %q: ", token.Name)) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("want %q: %v", text, err)
 			}
 		}

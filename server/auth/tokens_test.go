@@ -614,6 +614,76 @@ func TestEditorBesideAChange(t *testing.T) {
 	})
 }
 
+// A crash in the middle of a write leaves the file as it was, and a part of the new one beside it, which
+// the next write replaces.
+func TestCrashInAWrite(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		token, text := f.add(Token{Name: "ci", Role: Viewer})
+		part := f.content()[:20]
+		if err := os.WriteFile(f.path+".new", []byte(part), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		is(t, f.open(Options{}), request(text), token)
+		f.add(Token{Name: "b", Role: Viewer})
+		if got := f.open(Options{}).List(); len(got) != 2 {
+			t.Errorf("the list is %v", got)
+		}
+		info, err := os.Stat(f.path)
+		left, also := os.ReadDir(filepath.Dir(f.path))
+		if err != nil || also != nil || info.Mode() != 0o600 || len(left) != 1 {
+			t.Errorf("the mode is %v, and there are %v: %v, %v", info.Mode(), left, err, also)
+		}
+	})
+}
+
+// Requests beside changes of the file see each token as valid until it is revoked, and never after.
+func TestRequestsBesideChanges(t *testing.T) {
+	inBubble(t, func(f *fixture) {
+		kept, keptText := f.add(Token{Name: "kept", Role: Viewer})
+		other := f.open(Options{})
+		done := make(chan struct{})
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					case <-time.After(time.Second):
+						is(t, f, request(keptText), kept)
+						_, c := f.signIn(keptText, false)
+						is(t, f, with(c), kept)
+						is(t, other, request(keptText), kept)
+					}
+				}
+			})
+		}
+		for range 20 {
+			token, text := f.add(Token{Name: "ci", Role: Viewer})
+			is(t, f, request(text), token)
+			time.Sleep(lookEvery)
+			is(t, other, request(text), token)
+			if err := f.Revoke(token.ID); err != nil {
+				t.Error(err)
+			}
+			r := request(text)
+			r.RemoteAddr = token.ID
+			if _, err := f.Authenticate(r); err == nil {
+				t.Error("the revoked token is accepted")
+			}
+			time.Sleep(lookEvery)
+			if _, err := other.Authenticate(r); err == nil {
+				t.Error("the revoked token is accepted by the other process")
+			}
+		}
+		close(done)
+		wg.Wait()
+		if err := other.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // The last use is stored a minute after the first use, with one write for all uses of that minute,
 // and by Close. A use that cannot be stored is told once, and costs no request anything.
 func TestLastUse(t *testing.T) {

@@ -80,6 +80,7 @@ func FuzzCookie(f *testing.F) {
 	}
 	f.Add(real)
 	f.Add(real + "=")
+	f.Add(real[:5] + "\n" + real[5:])
 	f.Add(real[:len(real)-2])
 	f.Add("")
 	f.Add(strings.Repeat("A", sealedMax+4))

@@ -17,6 +17,9 @@ func (f *fixture) signIn(text string, secure bool) (Principal, *http.Cookie) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cookies = append(f.cookies, c.Value)
 	return p, c
 }
 

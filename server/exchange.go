@@ -24,7 +24,7 @@ type exchange struct {
 	who   auth.Principal
 	query url.Values // the parameters that the route has
 	err   error      // of the handler
-	rest  bodyRest   // of the body
+	timed bool       // the body has had a deadline
 }
 
 // json answers with a value in JSON.
@@ -75,18 +75,17 @@ func (x *exchange) body() ([]byte, error) {
 	if x.r.Header.Get("Expect") != "" {
 		_ = control.SetWriteDeadline(time.Now().Add(x.limits.answerTime)) // of "100 Continue"; that of an earlier answer may be over
 	}
+	x.timed = true
 	var b bytes.Buffer
 	for began, parts := time.Now(), time.Duration(0); ; parts++ {
 		_ = control.SetReadDeadline(began.Add(x.limits.bodyTime + parts*x.limits.bodyTimePerPart)) // a test's writer may have none
 		_, err := io.CopyN(&b, body, bodyPart)
 		if err == io.EOF {
-			x.rest = bodyEnded
 			// Without it the end of the time would look as if the client had gone.
 			_ = control.SetReadDeadline(time.Time{})
 			return b.Bytes(), nil
 		}
 		if err != nil {
-			x.rest = bodyLate
 			return nil, x.bodyProblem(err)
 		}
 	}

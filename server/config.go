@@ -113,6 +113,9 @@ func (c *Config) check(host *object.Host) (map[string]methods, error) {
 	case slices.Contains(c.Hosts, ""):
 		return nil, errors.New("Config.Hosts has an empty value")
 	}
+	if t, ok := c.Auth.(separated); ok && t.Separator() != c.Separator {
+		return nil, fmt.Errorf("Config.Separator is %q, and the prefixes of Config.Auth end in %q", c.Separator, t.Separator())
+	}
 	classes := map[string]object.ClassInfo{}
 	for _, info := range host.Classes() {
 		classes[info.Name] = info
@@ -122,6 +125,9 @@ func (c *Config) check(host *object.Host) (map[string]methods, error) {
 	}
 	return exposed(c.Objects, classes)
 }
+
+// separated is an Authenticator that has checked that all its prefixes end in a separator.
+type separated interface{ Separator() string }
 
 // checkJobs returns the first mistake in Config.Jobs.
 func checkJobs(jobs []verbs.Described, classes map[string]object.ClassInfo) error {

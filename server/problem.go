@@ -83,6 +83,9 @@ func problemOf(err error) *problem {
 	if errors.As(err, &p) {
 		return p
 	}
+	if p := triesProblem(err); p != nil {
+		return p
+	}
 	for i := range rules {
 		if r := &rules[i]; errors.Is(err, r.is) {
 			p := r.problem

@@ -62,15 +62,18 @@ func (x *exchange) answer(status int, kind string, b []byte) error {
 }
 
 // body reads the body, at most Config.MaxBodyBytes of it, and within the time of limits.
-func (x *exchange) body() ([]byte, error) {
+func (x *exchange) body() ([]byte, error) { return x.bodyUpTo(x.config.MaxBodyBytes) }
+
+// bodyUpTo is body with a limit of its own.
+func (x *exchange) bodyUpTo(limit int64) ([]byte, error) {
 	if e := x.r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		return nil, &problem{Type: "bad-encoding", Title: "The server takes no compressed body.", Status: http.StatusUnsupportedMediaType, Outcome: none}
 	}
-	if x.r.ContentLength > x.config.MaxBodyBytes {
-		return nil, x.tooLarge()
+	if x.r.ContentLength > limit {
+		return nil, tooLarge(limit)
 	}
 	// The writer below the wrapper closes the connection after a body that is too large.
-	body := http.MaxBytesReader(x.w.(*response).ResponseWriter, x.r.Body, x.config.MaxBodyBytes)
+	body := http.MaxBytesReader(x.w.(*response).ResponseWriter, x.r.Body, limit)
 	control := http.NewResponseController(x.w)
 	if x.r.Header.Get("Expect") != "" {
 		_ = control.SetWriteDeadline(time.Now().Add(x.limits.answerTime)) // of "100 Continue"; that of an earlier answer may be over
@@ -86,26 +89,26 @@ func (x *exchange) body() ([]byte, error) {
 			return b.Bytes(), nil
 		}
 		if err != nil {
-			return nil, x.bodyProblem(err)
+			return nil, bodyProblem(err)
 		}
 	}
 }
 
 // bodyProblem returns the problem of a body that cannot be read.
-func (x *exchange) bodyProblem(err error) error {
+func bodyProblem(err error) error {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return x.tooLarge()
+		return tooLarge(large.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &problem{Type: "slow-body", Title: "The body did not arrive in time.", Status: http.StatusRequestTimeout, Outcome: none, Retryable: true}
 	}
 	return badRequest("the body cannot be read")
 }
 
-func (x *exchange) tooLarge() error {
+func tooLarge(limit int64) error {
 	return &problem{Type: "body-too-large", Title: "The body is too large.", Status: http.StatusRequestEntityTooLarge, Outcome: none,
-		Detail: fmt.Sprintf("the limit is %d bytes", x.config.MaxBodyBytes)}
+		Detail: fmt.Sprintf("the limit is %d bytes", limit)}
 }
 
 // decode reads the body as one JSON value into *v. A field that *v does not have is refused,

@@ -19,7 +19,7 @@ func (s *Server) healthRoutes() []route {
 		{
 			method: http.MethodGet, pattern: "/readyz", access: open,
 			help:   "200: calls are taken. 503: the store has failed, or the host or the server is ending.",
-			handle: func(x *exchange) error { return x.probe(x.ready(x.r.Context())) },
+			handle: func(x *exchange) error { return x.probe(x.ready()) },
 		},
 	}
 }
@@ -39,10 +39,10 @@ func (x *exchange) probe(fine bool) error {
 var probed = storage.ID{Class: "holdfast.probe", Name: "readyz"}
 
 // ready reports whether calls are taken. It reads no row and waits for nothing.
-func (s *Server) ready(ctx context.Context) bool {
+func (s *Server) ready() bool {
 	if s.serving.unready.Load() {
 		return false
 	}
-	e, err := s.host.Explain(ctx, probed)
+	e, err := s.host.Explain(context.Background(), probed)
 	return err == nil && !e.Closing && e.Failed == ""
 }

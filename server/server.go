@@ -20,6 +20,8 @@ type Server struct {
 	rates   *rates
 	limits  limits
 	exposed map[string]methods // by class
+
+	operations *operations
 }
 
 // limits are bounds that a user cannot change. A test makes them smaller.
@@ -49,6 +51,7 @@ func New(host *object.Host, c Config) (*Server, error) {
 	s := &Server{
 		host: host, config: c, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(),
 		rates: newRates(c.CallsPerSecond), limits: defaultLimits, exposed: exposed,
+		operations: newOperations(host, c.Jobs),
 	}
 	for _, rt := range s.routes() {
 		s.handle(rt)

@@ -154,7 +154,7 @@ func (x *exchange) waitTask() error {
 }
 
 func (x *exchange) enqueue() error {
-	raw, err := x.run("enqueue", true, x.path("pool"), "")
+	raw, err := x.run(enqueueVerb, true, x.path("pool"), "")
 	if err != nil {
 		return err
 	}

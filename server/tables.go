@@ -38,8 +38,11 @@ func newOperations(host *object.Host, types []verbs.Described) *operations {
 	return o
 }
 
-// poolKind is the kind of the tables of worker pools.
-const poolKind = "workerpool"
+// Names of the tables of worker pools.
+const (
+	poolKind    = "workerpool"
+	enqueueVerb = "enqueue"
+)
 
 // table returns the table of a class of Config.Jobs: of a pool, or of a job type of another kind.
 func (o *operations) table(class string, pool bool) (*verbs.Table, error) {
@@ -110,8 +113,8 @@ func (x *exchange) view(t *verbs.Table, d verbs.Description, id string, arg []by
 }
 
 // verbProblem makes a problem of the error of a verb or a view. An error of a call that no rule knows is
-// that of the job type, for example of the Validate of an input. A verb of a whole definition acts on
-// one partition after another, so an error may leave some of it done.
+// that of the job type, for example of the Validate of an input. A verb of a whole pool acts on one
+// partition after another, so an error may leave some of it done; enqueue alone is one turn.
 func (x *exchange) verbProblem(ctx context.Context, d verbs.Description, err error) error {
 	if err == nil {
 		return nil
@@ -126,7 +129,7 @@ func (x *exchange) verbProblem(ctx context.Context, d verbs.Description, err err
 	default:
 		return err
 	}
-	if d.Whole && !errors.Is(err, jobs.ErrInvalid) && !errors.Is(err, verbs.ErrUnknown) {
+	if d.Whole && d.Name != enqueueVerb && !errors.Is(err, jobs.ErrInvalid) && !errors.Is(err, verbs.ErrUnknown) {
 		p.Outcome = unknown
 	}
 	return p

@@ -72,7 +72,7 @@ func (c *Config) setDefaults() {
 }
 
 // check returns the first mistake, with the name of its field, or the exposed methods.
-func (c *Config) check(host *object.Host) (map[string]methods, error) {
+func (c *Config) check(classes map[string]object.ClassInfo) (map[string]methods, error) {
 	switch {
 	case c.Auth == nil:
 		return nil, errors.New("Config.Auth is nil: say who makes a request")
@@ -84,10 +84,6 @@ func (c *Config) check(host *object.Host) (map[string]methods, error) {
 		return nil, fmt.Errorf("Config.CallsPerSecond is %v", c.CallsPerSecond)
 	case slices.Contains(c.Hosts, ""):
 		return nil, errors.New("Config.Hosts has an empty value")
-	}
-	classes := map[string]object.ClassInfo{}
-	for _, info := range host.Classes() {
-		classes[info.Name] = info
 	}
 	if err := checkJobs(c.Jobs, classes); err != nil {
 		return nil, err

@@ -124,15 +124,6 @@ func (x *exchange) time(name string) (time.Time, error) {
 	return t, nil
 }
 
-// limit returns the parameter limit, from 0 to object.MaxPage.
-func (x *exchange) limit() (int, error) {
-	n := x.number("limit")
-	if n > object.MaxPage {
-		return 0, badRequest("the limit of a page is at most " + strconv.Itoa(object.MaxPage))
-	}
-	return n, nil
-}
-
 func (x *exchange) showDead() error {
 	seq, err := strconv.ParseUint(x.path("seq"), 10, 64)
 	if err != nil {
@@ -209,8 +200,7 @@ func (x *exchange) listRecoveries() error {
 	report := recovery.Recovered(x.host)
 	answer := recoveries{Total: report.Total, Groups: grouped(report.Lines)}
 	if lines {
-		newest := min(len(report.Lines), cmp.Or(limit, object.DefaultPage))
-		answer.Lines = report.Lines[len(report.Lines)-newest:]
+		answer.Lines = report.Lines[max(len(report.Lines)-limit, 0):]
 	}
 	return x.json(http.StatusOK, answer)
 }

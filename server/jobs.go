@@ -19,7 +19,7 @@ var (
 
 // jobRoutes are the routes of jobs: lists, verbs and views.
 func (s *Server) jobRoutes() []route {
-	return []route{
+	return append(s.bulkRoutes(), []route{
 		{method: "GET", pattern: "/v1/jobs", access: viewer, answer: jobadmin.JobPage{}, handle: (*exchange).listJobs,
 			params: []param{classParam, {name: "label", help: "only failed, paused, stuck, stopped, completed or cancelled ones"}, prefixParam, afterParam, limitParam},
 			help:   "List the jobs of all types, also of those that Config.Jobs does not name; below reader without errors and reasons."},
@@ -36,7 +36,7 @@ func (s *Server) jobRoutes() []route {
 			help:   "Show a view of a job."},
 		{method: "GET", pattern: "/v1/verbs", access: viewer, answer: tableList{}, handle: (*exchange).listVerbs,
 			help: "List the verbs and views of the job types that Config.Jobs names."},
-	}
+	}...)
 }
 
 func (x *exchange) listJobs() error {
@@ -75,7 +75,7 @@ func (x *exchange) whyJob() error {
 	if err := x.sees(id.Name); err != nil {
 		return err
 	}
-	a, err := why.Job(x.r.Context(), x.operations.source, id)
+	a, err := why.Job(x.r.Context(), x.source, id)
 	if err != nil {
 		return err
 	}

@@ -129,7 +129,7 @@ func (x *exchange) whyTask() error {
 	if err != nil {
 		return err
 	}
-	a, err := why.Task(x.r.Context(), x.operations.source, x.path("pool"), id)
+	a, err := why.Task(x.r.Context(), x.source, x.path("pool"), id)
 	if err != nil {
 		return err
 	}

@@ -1,17 +1,14 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
-	jobadmin "github.com/holdfast-dev/holdfast/admin"
-	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/jobs/debounce"
-	"github.com/holdfast-dev/holdfast/jobs/verbs"
-	"github.com/holdfast-dev/holdfast/jobs/workerpool"
-	"github.com/holdfast-dev/holdfast/jobs/workflow"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
 )
@@ -56,7 +53,7 @@ func notFound() *problem {
 }
 
 // A rule makes a problem of the errors that match is. tell says that the text of the error is
-// the detail.
+// the detail. The outcome of a call of a method is not that of the rule: see callError.
 type rule struct {
 	is      error
 	problem problem
@@ -68,42 +65,20 @@ var rules = []rule{
 	{is: auth.ErrNoCredentials, problem: problem{Type: "no-credentials", Title: "The request has no credentials.", Status: 401, Outcome: none}},
 	{is: auth.ErrBadCredentials, problem: problem{Type: "bad-credentials", Title: "The credentials are wrong, revoked or too old.", Status: 401, Outcome: none}},
 
-	{is: object.ErrUnknown, problem: problem{Type: "outcome-unknown", Title: "The wait for the answer has ended, and the handler goes on.", Status: 504, Outcome: unknown,
-		Detail: "repeat the request with the same Idempotency-Key"}},
+	{is: object.ErrUnknown, problem: problem{Type: "outcome-unknown", Title: "The wait for the answer has ended, and the handler goes on.", Status: 504, Outcome: unknown, Retryable: true,
+		Detail: "repeat the request with the same Idempotency-Key to get its answer"}},
 	{is: object.ErrStorage, problem: problem{Type: "storage-failed", Title: "The store has failed.", Status: 503, Outcome: unknown}},
 	{is: object.ErrNoSpace, problem: problem{Type: "no-space", Title: "The disk is nearly full.", Status: 507, Outcome: none, Retryable: true}},
 	{is: object.ErrShutdown, problem: problem{Type: "shutting-down", Title: "The host is shutting down.", Status: 503, Outcome: none, Retryable: true, retryAfter: 1}},
-	{is: object.ErrOverloaded, problem: problem{Type: "overloaded", Title: "Too many calls wait for the object.", Status: 429, Outcome: none, Retryable: true, retryAfter: 1}},
-	{is: object.ErrOutboxFull, problem: problem{Type: "overloaded", Title: "Too many messages wait.", Status: 429, Outcome: none, Retryable: true, retryAfter: 1}},
+	{is: object.ErrPanic, problem: problem{Type: "panic", Title: "The handler has panicked.", Status: 500, Outcome: unknown}},
+	{is: object.ErrConstructor, problem: problem{Type: "constructor-failed", Title: "The object cannot start.", Status: 500, Outcome: none, Retryable: true}},
 	{is: object.ErrDeadlock, problem: problem{Type: "deadlock", Title: "The call would wait for itself.", Status: 409, Outcome: none}, tell: true},
+	{is: object.ErrOverloaded, problem: problem{Type: "overloaded", Title: "Too many calls wait for the object.", Status: 429, Outcome: none, Retryable: true, retryAfter: 1}},
+	{is: object.ErrOutboxFull, problem: problem{Type: "outbox-full", Title: "Too many messages wait.", Status: 429, Outcome: none, Retryable: true, retryAfter: 1}},
+	{is: object.ErrReset, problem: problem{Type: "instance-gone", Title: "The object was deleted or taken out of memory meanwhile.", Status: 503, Outcome: none, Retryable: true}},
 	{is: object.ErrBadName, problem: problem{Type: "bad-name", Title: "Nothing can have this name.", Status: 400, Outcome: none}, tell: true},
 	{is: object.ErrBadCursor, problem: problem{Type: "bad-cursor", Title: "The cursor is not that of a page.", Status: 400, Outcome: none}},
 	{is: object.ErrBadArgument, problem: problem{Type: "bad-argument", Title: "The argument cannot be decoded.", Status: 400, Outcome: none}, tell: true},
-	{is: object.ErrConstructor, problem: problem{Type: "constructor-failed", Title: "The object cannot start.", Status: 500, Outcome: none, Retryable: true}},
-
-	{is: jobadmin.ErrNoType, problem: problem{Type: "unknown-type", Title: "There is no such job type here.", Status: 404, Outcome: none}},
-	{is: verbs.ErrUnknown, problem: problem{Type: "unknown-verb", Title: "The job type has no such verb or view.", Status: 404, Outcome: none}, tell: true},
-	{is: jobs.ErrNotFound, problem: problem{Type: "unknown-job", Title: "There is no such job or task.", Status: 404, Outcome: none}},
-	{is: jobs.ErrInvalid, problem: problem{Type: "invalid", Title: "The job type does not take this.", Status: 400, Outcome: none}, tell: true},
-	{is: jobs.ErrIllegalMove, problem: problem{Type: "illegal-move", Title: "The status of the job does not allow it.", Status: 409, Outcome: none}, tell: true},
-	{is: jobs.ErrStaleExecution, problem: problem{Type: "stale-lease", Title: "The lease has ended, or the task has.", Status: 409, Outcome: none}},
-	{is: workerpool.ErrQueueFull, problem: problem{Type: "queue-full", Title: "Too many tasks wait.", Status: 429, Outcome: none, Retryable: true, retryAfter: 1}},
-	{is: workerpool.ErrDraining, problem: problem{Type: "draining", Title: "The pool takes no tasks now.", Status: 503, Outcome: none, Retryable: true, retryAfter: 1}},
-	{is: workerpool.ErrFailed, problem: problem{Type: workFailed, Title: "The task is dead.", Status: 409, Outcome: none}, tell: true},
-	{is: workerpool.ErrCancelled, problem: problem{Type: workCancelled, Title: "The task was cancelled.", Status: 409, Outcome: none}, tell: true},
-	{is: workflow.ErrFailed, problem: problem{Type: workFailed, Title: "The run has failed.", Status: 409, Outcome: none}, tell: true},
-	{is: workflow.ErrCancelled, problem: problem{Type: workCancelled, Title: "The run was cancelled.", Status: 409, Outcome: none}, tell: true},
-	{is: workflow.ErrUndone, problem: problem{Type: "illegal-move", Title: "The run cannot go on.", Status: 409, Outcome: none}, tell: true},
-	{is: workflow.ErrEnded, problem: problem{Type: "illegal-move", Title: "The run has ended.", Status: 409, Outcome: none}},
-	{is: workflow.ErrUnknownSignal, problem: problem{Type: "invalid", Title: "The workflow has no such signal.", Status: 400, Outcome: none}, tell: true},
-	{is: workflow.ErrBusy, problem: problem{Type: "overloaded", Title: "Too many signals wait.", Status: 429, Outcome: none, Retryable: true, retryAfter: 1}},
-	{is: debounce.ErrFull, problem: problem{Type: "overloaded", Title: "Too many events wait.", Status: 429, Outcome: none, Retryable: true, retryAfter: 1}},
-	{is: object.ErrNoDeadLetter, problem: problem{Type: "unknown-letter", Title: "There is no such dead letter.", Status: 404, Outcome: none}},
-	{is: object.ErrUseVerb, problem: problem{Type: "use-verb", Title: "The dead letter is of a job or a timer that the server cannot replay or discard.", Status: 409, Outcome: none}, tell: true},
-	{is: jobadmin.ErrArmed, problem: problem{Type: "armed", Title: "The object has set another alarm meanwhile.", Status: 409, Outcome: none, Detail: "replay with replace to put the dead one in its place"}},
-	{is: jobadmin.ErrNoToken, problem: problem{Type: "unknown-token", Title: "There is no such token, or not any more.", Status: 404, Outcome: none, Detail: "count again"}},
-
-	{is: object.ErrPanic, problem: problem{Type: "panic", Title: "The handler has panicked.", Status: 500, Outcome: unknown}},
 }
 
 // problemOf returns the problem of an error. An error that no rule knows is the server's own.
@@ -112,8 +87,23 @@ func problemOf(err error) *problem {
 	if errors.As(err, &p) {
 		return p
 	}
-	for i := range rules {
-		if r := &rules[i]; errors.Is(err, r.is) {
+	var c *callError
+	if errors.As(err, &c) {
+		return c.problem()
+	}
+	if p := ruled(err); p != nil {
+		return p
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return &problem{Type: waitEnded, Title: "The request has taken too long.", Status: http.StatusGatewayTimeout, Outcome: unknown}
+	}
+	return &problem{Type: "internal", Title: "The server has failed.", Status: http.StatusInternalServerError, Outcome: unknown}
+}
+
+// ruled returns the problem of the first rule that an error matches, or nil.
+func ruled(err error) *problem {
+	for _, r := range slices.Concat(rules, jobRules) {
+		if errors.Is(err, r.is) {
 			p := r.problem
 			if r.tell {
 				p.Detail = err.Error()
@@ -121,8 +111,11 @@ func problemOf(err error) *problem {
 			return &p
 		}
 	}
-	return &problem{Type: internal, Title: "The server has failed.", Status: http.StatusInternalServerError, Outcome: unknown}
+	return nil
 }
+
+// maxDetailBytes bounds the text of an error in an answer, because a handler may return any text.
+const maxDetailBytes = 4 << 10
 
 // fail answers with the problem of an error. If an answer has begun, it cuts the connection, so
 // that the client does not take the part for the whole.
@@ -140,6 +133,9 @@ func (x *exchange) fail(err error) {
 	}
 	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead {
 		p.Outcome = none // it changes nothing
+	}
+	if len(p.Detail) > maxDetailBytes {
+		p.Detail = strings.ToValidUTF8(p.Detail[:maxDetailBytes], "") + "…"
 	}
 	p.write(w.ResponseWriter)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/admin/why"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/seam"
 )
@@ -20,6 +21,10 @@ type Server struct {
 	rates   *rates
 	limits  limits
 	exposed map[string]methods // by class
+	// classInfo are the classes of the host by name, and source the host as it is asked why.
+	classInfo map[string]object.ClassInfo
+	source    why.Source
+	metrics   http.Handler
 
 	operations *operations
 }
@@ -44,13 +49,22 @@ func New(host *object.Host, c Config) (*Server, error) {
 		return nil, fmt.Errorf("server: the host is nil")
 	}
 	c.setDefaults()
-	exposed, err := c.check(host)
+	classes := map[string]object.ClassInfo{}
+	for _, info := range host.Classes() {
+		classes[info.Name] = info
+	}
+	exposed, err := c.check(classes)
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
+	}
+	definitions := make([]object.Definition, len(c.Jobs))
+	for i, job := range c.Jobs {
+		definitions[i] = job
 	}
 	s := &Server{
 		host: host, config: c, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(),
 		rates: newRates(c.CallsPerSecond), limits: defaultLimits, exposed: exposed,
+		classInfo: classes, source: why.Live(host, definitions...), metrics: metricsOf(host),
 		operations: newOperations(host, c.Jobs),
 	}
 	for _, rt := range s.routes() {

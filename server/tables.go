@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	jobadmin "github.com/holdfast-dev/holdfast/admin"
-	"github.com/holdfast-dev/holdfast/admin/why"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/object"
@@ -22,8 +21,7 @@ import (
 type operations struct {
 	admin  *jobadmin.Admin
 	tables map[string]*verbs.Table // by class
-	source why.Source
-	key    [32]byte // of this process; see seal
+	key    [32]byte                // of this process; see seal
 }
 
 // newOperations makes the operations of a host.
@@ -33,7 +31,7 @@ func newOperations(host *object.Host, types []verbs.Described) *operations {
 	for i, d := range types {
 		definitions[i], o.tables[d.Name()] = d, d.Verbs()
 	}
-	o.admin, o.source = jobadmin.Live(host, definitions...), why.Live(host, definitions...)
+	o.admin = jobadmin.Live(host, definitions...)
 	_, _ = rand.Read(o.key[:]) // it never fails
 	return o
 }
@@ -61,14 +59,6 @@ func described(t *verbs.Table, all []verbs.Description, name string) (verbs.Desc
 	}
 	return all[i], nil
 }
-
-// Types of problems that code compares.
-const (
-	internal      = "internal"
-	waitEnded     = "outcome-unknown"
-	workFailed    = "work-failed"
-	workCancelled = "work-cancelled"
-)
 
 // roles are the roles that the tables name, but for verbs.Call, which is a grant.
 var roles = map[verbs.Role]auth.Role{verbs.Viewer: auth.Viewer, verbs.Reader: auth.Reader, verbs.Operator: auth.Operator}
@@ -98,7 +88,11 @@ func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte
 	if x.r.Header.Get("Idempotency-Key") != "" {
 		return nil, badRequest("the header Idempotency-Key is of calls: a verb that can be repeated under a key has it in its argument")
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), x.config.Timeout)
+	timeout, err := x.timeout()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), timeout)
 	defer cancel()
 	raw, err := t.Do(ctx, x.host, id, d.Name, arg)
 	return raw, x.verbProblem(ctx, d, err)
@@ -106,7 +100,11 @@ func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte
 
 // view asks a view that the principal may use. It ends with the client, because it changes nothing.
 func (x *exchange) view(t *verbs.Table, d verbs.Description, id string, arg []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(x.r.Context(), x.config.Timeout)
+	timeout, err := x.timeout()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(x.r.Context(), timeout)
 	defer cancel()
 	raw, err := t.View(ctx, x.host, id, d.Name, arg)
 	return raw, x.verbProblem(ctx, d, err)
@@ -119,12 +117,10 @@ func (x *exchange) verbProblem(ctx context.Context, d verbs.Description, err err
 	if err == nil {
 		return nil
 	}
-	p := problemOf(err)
+	p := ruled(err)
 	switch {
-	case p.Type != internal:
-	case ctx.Err() != nil:
-		return &problem{Type: waitEnded, Title: "The wait for the answer has ended.", Status: http.StatusGatewayTimeout, Outcome: unknown}
-	case d.Role == verbs.Call:
+	case p != nil:
+	case d.Role == verbs.Call && ctx.Err() == nil:
 		p = &problem{Type: "refused", Title: "The job type has refused it.", Status: http.StatusUnprocessableEntity, Detail: err.Error(), Outcome: none}
 	default:
 		return err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -93,15 +94,15 @@ func problemOf(err error) *problem {
 		return p
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return &problem{Type: "timeout", Title: "The request has taken too long.", Status: http.StatusGatewayTimeout, Outcome: unknown}
+		return &problem{Type: waitEnded, Title: "The request has taken too long.", Status: http.StatusGatewayTimeout, Outcome: unknown}
 	}
 	return &problem{Type: "internal", Title: "The server has failed.", Status: http.StatusInternalServerError, Outcome: unknown}
 }
 
 // ruled returns the problem of the first rule that an error matches, or nil.
 func ruled(err error) *problem {
-	for i := range rules {
-		if r := &rules[i]; errors.Is(err, r.is) {
+	for _, r := range slices.Concat(rules, jobRules) {
+		if errors.Is(err, r.is) {
 			p := r.problem
 			if r.tell {
 				p.Detail = err.Error()

@@ -18,7 +18,8 @@ import (
 
 // Config says what a Server exposes, to whom and within which bounds.
 type Config struct {
-	// Auth says who makes a request. It must be given; Insecure lets everyone in.
+	// Auth says who makes a request. It must be given: auth.Tokens in production, or
+	// auth.Insecure, which lets everyone on this machine in.
 	Auth auth.Authenticator
 	// Objects are the classes with methods that can be called.
 	Objects []Exposed

@@ -144,13 +144,18 @@ func readChecked(path, separator string, now time.Time) (*stored, stamp, error) 
 // writeFile replaces the file that was read with a stamp: a crash leaves the old content or the
 // new one. It returns errChanged if an editor, which knows no lock, has changed or removed the file
 // meanwhile, because it would undo a revocation. The file keeps its owner, so that a change by root
-// does not take it from the server.
+// does not take it from the server. The caller has the lock.
 func writeFile(path string, s *stored, read stamp) error {
 	data, err := encode(s)
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".tokens-*") // with mode 0600
+	next := path + ".new"
+	// One that a crash has left is of no use; the lock says that no process writes it now.
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(next, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -159,10 +164,10 @@ func writeFile(path string, s *stored, read stamp) error {
 		err = errChanged
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = os.Rename(next, path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return errors.Join(err, os.Remove(next))
 	}
 	return syncDir(filepath.Dir(path))
 }

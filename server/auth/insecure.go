@@ -21,7 +21,7 @@ var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"}
 
 func (insecure) Authenticate(r *http.Request) (Principal, error) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !peer.Addr().Unmap().IsLoopback() {
+	if err != nil || !peer.Addr().IsLoopback() {
 		return Principal{}, fmt.Errorf("%w: without tokens only requests from this machine are answered", ErrBadCredentials)
 	}
 	for _, name := range forwarded {

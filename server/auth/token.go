@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -67,6 +68,8 @@ func (t *Token) problem(separator string) string {
 		switch {
 		case g.Class == "" || strings.ContainsAny(g.Class, "\x00/"):
 			return fmt.Sprintf("a grant is for class %q: a class has a name without NUL and slash", g.Class)
+		case slices.Contains(g.Names, ""):
+			return fmt.Sprintf("the grant for class %s has an empty name", g.Class)
 		case unended(g.Prefix, separator):
 			return fmt.Sprintf("the prefix %q of the grant for class %s does not end in %q, so it would cover names of others", g.Prefix, g.Class, separator)
 		}

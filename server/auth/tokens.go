@@ -75,6 +75,8 @@ func (k *known) lastUse() time.Time {
 }
 
 var (
+	// ErrBadToken says that Add got a token that cannot be one; its text says why.
+	ErrBadToken = errors.New("auth: bad token")
 	// ErrNoToken says that no token has an ID.
 	ErrNoToken = errors.New("auth: there is no such token")
 
@@ -167,7 +169,8 @@ func (f *TokenFile) accept(k *known) Principal {
 
 // Add makes a token of the name, the role, the prefix, the grants and the time of expiry of t, and
 // stores it. It returns the token as it is stored, and the text that requests bring, which is not
-// stored anywhere: nobody can ask for it again. It waits for another process that changes the
+// stored anywhere: nobody can ask for it again. It returns ErrBadToken if the name, a prefix, a grant or
+// the time of expiry cannot be that of a token. It waits for another process that changes the
 // file, for up to 5 s.
 func (f *TokenFile) Add(t Token) (added Token, text string, err error) {
 	now := f.o.Seams.Clock.Now().UTC().Truncate(time.Second)
@@ -176,10 +179,10 @@ func (f *TokenFile) Add(t Token) (added Token, text string, err error) {
 		return Token{}, "", fmt.Errorf("auth: %w", err)
 	}
 	if t.expired(now) {
-		return Token{}, "", fmt.Errorf("auth: token %q would expire at %s, which is not in the future", t.Name, t.Expires.Format(time.RFC3339))
+		return Token{}, "", fmt.Errorf("%w %q: it would expire at %s, which is not in the future", ErrBadToken, t.Name, t.Expires.Format(time.RFC3339))
 	}
-	if err := t.check(f.o.Separator); err != nil {
-		return Token{}, "", fmt.Errorf("auth: %s", redacted(err))
+	if problem := t.problem(f.o.Separator); problem != "" {
+		return Token{}, "", fmt.Errorf("%w %q: %s", ErrBadToken, t.Name, problem)
 	}
 	err = f.change(func(s *stored) error {
 		s.Tokens = append(s.Tokens, row{t, hashOf(text)})

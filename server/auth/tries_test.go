@@ -125,7 +125,8 @@ func TestTriesAreBounded(t *testing.T) {
 	address := func(i int) netip.Prefix {
 		return addressOf(fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255))
 	}
-	for i := range 5 * triesAddresses {
+	const addresses = 5*triesAddresses + 100
+	for i := range addresses {
 		for try := range triesMax {
 			if wait := all.take(address(i), now); wait != 0 {
 				t.Fatalf("address %d waits at try %d for %v", i, try+1, wait)
@@ -138,7 +139,7 @@ func TestTriesAreBounded(t *testing.T) {
 			t.Fatalf("%d addresses are remembered", n)
 		}
 	}
-	for i := 5*triesAddresses - triesAddresses; i < 5*triesAddresses; i++ {
+	for i := addresses - triesAddresses; i < addresses; i++ {
 		if wait := all.take(address(i), now); wait == 0 {
 			t.Fatalf("address %d, one of the latest, was forgotten", i)
 		}

@@ -2,6 +2,7 @@ package object_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"time"
@@ -46,7 +47,7 @@ func ExampleHost_Tap() {
 		events, err := tap.Next(wait)
 		cancel()
 		switch {
-		case wait.Err() != nil:
+		case errors.Is(err, context.DeadlineExceeded):
 			fmt.Println("still there")
 		case err != nil:
 			log.Fatal(err)

@@ -29,7 +29,7 @@ var tapMutants = []mutant{
 	},
 	{
 		Name: "expired-events-pass-in-silence", Promise: "V7", File: "object/events.go",
-		Edits:   []edit{{Old: `	t.strict = true
+		Edits: []edit{{Old: `	t.strict = true
 `, New: `	t.strict = !mutant("expired-events-pass-in-silence")
 `}},
 		Package: "object", Test: "TestTapOfAnObjectThatIsBehind",

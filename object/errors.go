@@ -111,6 +111,22 @@ func Retryable(err error) bool {
 	return false
 }
 
+// Untouched reports whether the call by CallBytes that returned err has stored nothing: its
+// handler has not run, or it failed, committed nothing before by Sync, Release or Await, and
+// called no other object with its context. An adapter tells its client so that a repeat is
+// safe. The effects of the handler on other systems are not seen, nor are calls with another
+// context. It is false for an error that is wrapped, and for every other error.
+func Untouched(err error) bool {
+	_, ok := err.(*untouched)
+	return ok
+}
+
+// untouched is the error of a call by CallBytes that has stored nothing. Its text is that of
+// the error that it wraps.
+type untouched struct{ error }
+
+func (e *untouched) Unwrap() error { return e.error }
+
 // PanicError is the error of a call whose handler panicked: the panic with the name of
 // the object. It matches ErrPanic. Its text is one line; the stack is in the field Stack,
 // and in the log.

@@ -1,7 +1,12 @@
 package server
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
+	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
@@ -37,7 +42,115 @@ type Config struct {
 
 // Exposed is a class of objects with methods that can be called. Class makes one.
 type Exposed struct {
-	class   object.Definition
-	name    string
+	class   string
 	methods []string // none: all
 }
+
+// Class exposes methods of a class, or all of them if none is named. The class must be one of
+// the host, and not that of a job type, whose verbs are exposed by Config.Jobs.
+func Class[T any](c *object.Class[T], methods ...string) Exposed {
+	return Exposed{class: c.Name(), methods: slices.Clone(methods)}
+}
+
+// methods are the exposed methods of a class, by name.
+type methods map[string]object.MethodInfo
+
+// setDefaults fills in the fields that are zero.
+func (c *Config) setDefaults() {
+	if c.Separator == "" {
+		c.Separator = "/"
+	}
+	if c.MaxBodyBytes == 0 {
+		c.MaxBodyBytes = 1 << 20
+	}
+	if c.Timeout == 0 {
+		c.Timeout = time.Minute
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+}
+
+// check returns the first mistake, with the name of its field, or the exposed methods.
+func (c *Config) check(classes map[string]object.ClassInfo) (map[string]methods, error) {
+	switch {
+	case c.Auth == nil:
+		return nil, errors.New("Config.Auth is nil: say who makes a request")
+	case c.MaxBodyBytes < 0:
+		return nil, fmt.Errorf("Config.MaxBodyBytes is %d", c.MaxBodyBytes)
+	case c.Timeout < 0:
+		return nil, fmt.Errorf("Config.Timeout is %v", c.Timeout)
+	case !(c.CallsPerSecond >= 0 && c.CallsPerSecond < math.Inf(1)):
+		return nil, fmt.Errorf("Config.CallsPerSecond is %v", c.CallsPerSecond)
+	case slices.Contains(c.Hosts, ""):
+		return nil, errors.New("Config.Hosts has an empty value")
+	}
+	if err := checkJobs(c.Jobs, classes); err != nil {
+		return nil, err
+	}
+	return exposed(c.Objects, classes)
+}
+
+// checkJobs returns the first mistake in Config.Jobs.
+func checkJobs(jobs []verbs.Described, classes map[string]object.ClassInfo) error {
+	seen := map[string]bool{}
+	for i, job := range jobs {
+		if job == nil {
+			return fmt.Errorf("Config.Jobs[%d] is nil", i)
+		}
+		name := job.Name()
+		switch _, ok := classes[name]; {
+		case !ok:
+			return fmt.Errorf("Config.Jobs: the host has no %q: pass it to object.Open", name)
+		case seen[name]:
+			return fmt.Errorf("Config.Jobs has %q twice", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// exposed returns the methods of Config.Objects, or the first mistake.
+func exposed(objects []Exposed, classes map[string]object.ClassInfo) (map[string]methods, error) {
+	all := map[string]methods{}
+	for _, e := range objects {
+		info, ok := classes[e.class]
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("Config.Objects: the host has no class %q: pass it to object.Open", e.class)
+		case info.Options.Internal || system(e.class):
+			return nil, fmt.Errorf("Config.Objects: the class %q is of a job type or the library: name a job type in Config.Jobs", e.class)
+		case all[e.class] != nil:
+			return nil, fmt.Errorf("Config.Objects has the class %q twice", e.class)
+		}
+		chosen, err := choose(info, e.methods)
+		if err != nil {
+			return nil, err
+		}
+		all[e.class] = chosen
+	}
+	return all, nil
+}
+
+// choose returns the methods of a class with the names, or all if there is no name.
+func choose(info object.ClassInfo, names []string) (methods, error) {
+	all := methods{}
+	for _, m := range info.Methods {
+		all[m.Name] = m
+	}
+	if len(names) == 0 {
+		return all, nil
+	}
+	chosen := methods{}
+	for _, name := range names {
+		m, ok := all[name]
+		if !ok {
+			return nil, fmt.Errorf("Config.Objects: the class %q has no method %q", info.Name, name)
+		}
+		chosen[name] = m
+	}
+	return chosen, nil
+}
+
+// system reports whether a class belongs to the library, so that only routes of its own serve it.
+func system(class string) bool { return strings.HasPrefix(class, "holdfast.") }

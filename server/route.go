@@ -1,10 +1,6 @@
 package server
 
-import (
-	"net/http"
-
-	"github.com/holdfast-dev/holdfast/server/auth"
-)
+import "github.com/holdfast-dev/holdfast/server/auth"
 
 // access is what a route needs of its principal.
 type access uint8
@@ -71,18 +67,9 @@ type raw struct{}
 func (s *Server) routes() []route {
 	var all []route
 	for _, group := range [][]route{
-		s.healthRoutes(), s.objectRoutes(), s.callRoutes(), s.jobRoutes(), s.poolRoutes(), s.deadRoutes(), s.signRoutes(), s.eventRoutes(),
+		s.healthRoutes(), s.documentRoutes(), s.objectRoutes(), s.callRoutes(), s.jobRoutes(), s.poolRoutes(), s.deadRoutes(), s.signRoutes(), s.eventRoutes(),
 	} {
 		all = append(all, group...)
 	}
 	return all
-}
-
-// exchange is one request on its way through the server.
-type exchange struct {
-	*Server
-	w     http.ResponseWriter
-	r     *http.Request
-	route *route
-	who   auth.Principal
 }

@@ -162,6 +162,12 @@ func (e *callError) problem() *problem {
 	if object.Untouched(e.err) {
 		p.Outcome = none
 	}
+	if p.Type == "outcome-unknown" {
+		p.Detail = "the handler goes on; give the next call an Idempotency-Key, so that it can be repeated"
+		if e.keyed {
+			p.Detail = "the handler goes on; repeat the request with the same Idempotency-Key to get its answer"
+		}
+	}
 	p.Retryable = p.Retryable && (p.Outcome == none || e.keyed)
 	return p
 }

@@ -25,6 +25,8 @@ type Server struct {
 	classInfo map[string]object.ClassInfo
 	source    why.Source
 	metrics   http.Handler
+
+	operations *operations
 }
 
 // limits are bounds that a user cannot change. A test makes them smaller.
@@ -63,6 +65,7 @@ func New(host *object.Host, c Config) (*Server, error) {
 		host: host, config: c, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(),
 		rates: newRates(c.CallsPerSecond), limits: defaultLimits, exposed: exposed,
 		classInfo: classes, source: why.Live(host, definitions...), metrics: metricsOf(host),
+		operations: newOperations(host, c.Jobs),
 	}
 	for _, rt := range s.routes() {
 		s.handle(rt)

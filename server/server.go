@@ -20,6 +20,7 @@ type Server struct {
 	origins *http.CrossOriginProtection
 	rates   *rates
 	limits  limits
+	streams streams
 	exposed map[string]methods // by class
 	// classInfo are the classes of the host by name, and source the host as it is asked why.
 	classInfo map[string]object.ClassInfo
@@ -34,12 +35,20 @@ type limits struct {
 	// A body is read within bodyTime, and bodyTimePerPart more for each bodyPart that has
 	// arrived, so that a slow client holds its connection for a time that is known.
 	bodyTime, bodyTimePerPart time.Duration
+	// streams may be open in all, and streamsEach of one principal. A write of a stream takes at
+	// most writeTime. A stream without an event pings after pingEvery, and the principal of each is
+	// asked for again after checkEvery, so that a token that was revoked ends it.
+	streams, streamsEach             int
+	writeTime, pingEvery, checkEvery time.Duration
 }
 
 // bodyPart is how many bytes of a body are read at a time.
 const bodyPart = 64 << 10
 
-var defaultLimits = limits{bodyTime: 10 * time.Second, bodyTimePerPart: time.Second}
+var defaultLimits = limits{
+	bodyTime: 10 * time.Second, bodyTimePerPart: time.Second,
+	streams: 10_000, streamsEach: 100, writeTime: 10 * time.Second, pingEvery: 15 * time.Second, checkEvery: 5 * time.Second,
+}
 
 // New makes the server of a host. The host stays the caller's, who shuts it down. It returns an
 // error that names the field of the Config that is wrong, for example a class that the host

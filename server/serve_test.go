@@ -146,13 +146,13 @@ func TestServeEndsInOrder(t *testing.T) {
 		s.wantStatus(at, "/livez", 200)
 		s.wantStatus(at, "/v1/nothing", 404)
 		select {
-		case <-s.srv.serving.ending:
+		case <-s.srv.serving.ending.Done():
 			t.Error("streams end while it lingers")
 		default:
 		}
 
 		close(listens)
-		<-s.srv.serving.ending
+		<-s.srv.serving.ending.Done()
 		refused(t, at)
 		if err := s.host.Wake(t.Context(), storage.ID{Class: "cart", Name: "x"}); errors.Is(err, object.ErrShutdown) {
 			t.Error("the host has ended before the requests")

@@ -20,6 +20,7 @@ type Server struct {
 	origins *http.CrossOriginProtection
 	rates   *rates
 	limits  limits
+	streams streams
 	exposed map[string]methods          // by class
 	classes map[string]object.ClassInfo // of the host, by name
 	source  why.Source                  // the host as it is asked why
@@ -41,6 +42,11 @@ type limits struct {
 	// header, which has at most headerBytes; idleTime is between two requests of a connection.
 	headerTime, idleTime time.Duration
 	headerBytes          int
+	// streams may be open in all, and streamsEach of one principal. A write of a stream takes at
+	// most writeTime. A stream without an event pings after pingEvery, and the principal of each is
+	// asked for again after checkEvery, so that a token that was revoked ends it.
+	streams, streamsEach             int
+	writeTime, pingEvery, checkEvery time.Duration
 }
 
 // bodyPart is how many bytes of a body are read at a time.
@@ -49,6 +55,7 @@ const bodyPart = 64 << 10
 var defaultLimits = limits{
 	bodyTime: 10 * time.Second, bodyTimePerPart: time.Second, answerTime: 10 * time.Second,
 	headerTime: 5 * time.Second, idleTime: 2 * time.Minute, headerBytes: 16 << 10,
+	streams: 10_000, streamsEach: 100, writeTime: 10 * time.Second, pingEvery: 15 * time.Second, checkEvery: 5 * time.Second,
 }
 
 // New makes the server of a host. The host stays the caller's, who shuts it down. It returns an

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/holdfast-dev/holdfast/server/auth"
 )
 
 // admit checks the parts of a request that need no route and no principal.
@@ -80,16 +82,32 @@ func (x *exchange) authorize() error {
 		return err
 	}
 	x.who = who
+	if err := x.allowed(); err != nil {
+		return err
+	}
+	return x.rates.take(who.ID)
+}
+
+// allowed checks the role of the principal.
+func (x *exchange) allowed() error {
 	if need, ok := x.route.access.role(); ok {
-		if who.Role < need {
-			return &problem{Type: "forbidden", Title: "The role of the principal does not allow it.", Status: http.StatusForbidden, Outcome: none,
-				Detail: "it needs the role " + need.String()}
+		if err := x.needs(need); err != nil {
+			return err
 		}
-		if who.Prefix != "" && !x.route.single {
+		if x.who.Prefix != "" && !x.route.single {
 			return notFound()
 		}
 	}
-	return x.rates.take(who.ID)
+	return nil
+}
+
+// needs returns a problem 403 if the principal's role is below one.
+func (x *exchange) needs(role auth.Role) error {
+	if x.who.Role < role {
+		return &problem{Type: "forbidden", Title: "The role of the principal does not allow it.", Status: http.StatusForbidden, Outcome: none,
+			Detail: "it needs the role " + role.String()}
+	}
+	return nil
 }
 
 // sees returns a problem 404 if the principal's prefix hides the object, or the job, with a name.

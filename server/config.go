@@ -95,7 +95,7 @@ func (c *Config) setDefaults() {
 }
 
 // check returns the first mistake, with the name of its field, or the exposed methods.
-func (c *Config) check(host *object.Host) (map[string]methods, error) {
+func (c *Config) check(classes map[string]object.ClassInfo) (map[string]methods, error) {
 	switch {
 	case c.Auth == nil:
 		return nil, errors.New("Config.Auth is nil: say who makes a request")
@@ -116,10 +116,6 @@ func (c *Config) check(host *object.Host) (map[string]methods, error) {
 	}
 	if t, ok := c.Auth.(separated); ok && t.Separator() != c.Separator {
 		return nil, fmt.Errorf("Config.Separator is %q, and the prefixes of Config.Auth end in %q", c.Separator, t.Separator())
-	}
-	classes := map[string]object.ClassInfo{}
-	for _, info := range host.Classes() {
-		classes[info.Name] = info
 	}
 	if err := checkJobs(c.Jobs, classes); err != nil {
 		return nil, err

@@ -1,10 +1,13 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
@@ -50,7 +53,7 @@ func notFound() *problem {
 }
 
 // A rule makes a problem of the errors that match is. tell says that the text of the error is
-// the detail.
+// the detail. The outcome of a call of a method is not that of the rule: see callError.
 type rule struct {
 	is      error
 	problem problem
@@ -62,19 +65,19 @@ var rules = []rule{
 	{is: auth.ErrNoCredentials, problem: problem{Type: "no-credentials", Title: "The request has no credentials.", Status: 401, Outcome: none}},
 	{is: auth.ErrBadCredentials, problem: problem{Type: "bad-credentials", Title: "The credentials are wrong, revoked or too old.", Status: 401, Outcome: none}},
 
-	{is: object.ErrUnknown, problem: problem{Type: "outcome-unknown", Title: "The wait for the answer has ended, and the handler goes on.", Status: 504, Outcome: unknown,
-		Detail: "repeat the request with the same Idempotency-Key"}},
+	{is: object.ErrUnknown, problem: problem{Type: "outcome-unknown", Title: "The wait has ended before the work.", Status: 504, Outcome: unknown, Retryable: true}},
 	{is: object.ErrStorage, problem: problem{Type: "storage-failed", Title: "The store has failed.", Status: 503, Outcome: unknown}},
 	{is: object.ErrNoSpace, problem: problem{Type: "no-space", Title: "The disk is nearly full.", Status: 507, Outcome: none, Retryable: true}},
 	{is: object.ErrShutdown, problem: problem{Type: "shutting-down", Title: "The host is shutting down.", Status: 503, Outcome: none, Retryable: true, retryAfter: 1}},
-	{is: object.ErrOverloaded, problem: problem{Type: "overloaded", Title: "Too many calls wait for the object.", Status: 429, Outcome: none, Retryable: true, retryAfter: 1}},
-	{is: object.ErrOutboxFull, problem: problem{Type: "overloaded", Title: "Too many messages wait.", Status: 429, Outcome: none, Retryable: true, retryAfter: 1}},
+	{is: object.ErrPanic, problem: problem{Type: "panic", Title: "The handler has panicked.", Status: 500, Outcome: unknown}},
+	{is: object.ErrConstructor, problem: problem{Type: "constructor-failed", Title: "The object cannot start.", Status: 500, Outcome: none, Retryable: true}},
 	{is: object.ErrDeadlock, problem: problem{Type: "deadlock", Title: "The call would wait for itself.", Status: 409, Outcome: none}, tell: true},
+	{is: object.ErrOverloaded, problem: problem{Type: "overloaded", Title: "Too many calls wait for the object.", Status: 429, Outcome: none, Retryable: true, retryAfter: 1}},
+	{is: object.ErrOutboxFull, problem: problem{Type: "outbox-full", Title: "Too many messages wait.", Status: 429, Outcome: none, Retryable: true, retryAfter: 1}},
+	{is: object.ErrReset, problem: problem{Type: "instance-gone", Title: "The object was deleted or taken out of memory meanwhile.", Status: 503, Outcome: none, Retryable: true}},
 	{is: object.ErrBadName, problem: problem{Type: "bad-name", Title: "Nothing can have this name.", Status: 400, Outcome: none}, tell: true},
 	{is: object.ErrBadCursor, problem: problem{Type: "bad-cursor", Title: "The cursor is not that of a page.", Status: 400, Outcome: none}},
 	{is: object.ErrBadArgument, problem: problem{Type: "bad-argument", Title: "The argument cannot be decoded.", Status: 400, Outcome: none}, tell: true},
-	{is: object.ErrConstructor, problem: problem{Type: "constructor-failed", Title: "The object cannot start.", Status: 500, Outcome: none, Retryable: true}},
-	{is: object.ErrPanic, problem: problem{Type: "panic", Title: "The handler has panicked.", Status: 500, Outcome: unknown}},
 }
 
 // problemOf returns the problem of an error. An error that no rule knows is the server's own.
@@ -86,8 +89,23 @@ func problemOf(err error) *problem {
 	if p := triesProblem(err); p != nil {
 		return p
 	}
-	for i := range rules {
-		if r := &rules[i]; errors.Is(err, r.is) {
+	var c *callError
+	if errors.As(err, &c) {
+		return c.problem()
+	}
+	if p := ruled(err, rules, jobRules); p != nil {
+		return p
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return &problem{Type: waitEnded, Title: "The request has taken too long.", Status: http.StatusGatewayTimeout, Outcome: unknown}
+	}
+	return &problem{Type: "internal", Title: "The server has failed.", Status: http.StatusInternalServerError, Outcome: unknown}
+}
+
+// ruled returns the problem of the first rule that an error matches, or nil.
+func ruled(err error, tables ...[]rule) *problem {
+	for _, r := range slices.Concat(tables...) {
+		if errors.Is(err, r.is) {
 			p := r.problem
 			if r.tell {
 				p.Detail = err.Error()
@@ -95,8 +113,11 @@ func problemOf(err error) *problem {
 			return &p
 		}
 	}
-	return &problem{Type: "internal", Title: "The server has failed.", Status: http.StatusInternalServerError, Outcome: unknown}
+	return nil
 }
+
+// maxDetailBytes bounds the text of an error in an answer, because a handler may return any text.
+const maxDetailBytes = 4 << 10
 
 // fail answers with the problem of an error. If an answer has begun, it cuts the connection, so
 // that the client does not take the part for the whole.
@@ -114,6 +135,9 @@ func (x *exchange) fail(err error) {
 	}
 	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead {
 		p.Outcome = none // it changes nothing
+	}
+	if len(p.Detail) > maxDetailBytes {
+		p.Detail = strings.ToValidUTF8(p.Detail[:maxDetailBytes], "") + "…"
 	}
 	x.answering()
 	p.write(w.ResponseWriter)

@@ -67,7 +67,7 @@ type raw struct{}
 func (s *Server) routes() []route {
 	var all []route
 	for _, group := range [][]route{
-		s.probeRoutes(), s.healthRoutes(), s.objectRoutes(), s.callRoutes(), s.jobRoutes(), s.poolRoutes(), s.deadRoutes(), s.signRoutes(), s.eventRoutes(),
+		s.healthRoutes(), s.documentRoutes(), s.objectRoutes(), s.callRoutes(), s.jobRoutes(), s.poolRoutes(), s.deadRoutes(), s.signRoutes(), s.eventRoutes(),
 	} {
 		all = append(all, group...)
 	}

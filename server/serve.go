@@ -17,12 +17,24 @@ const defaultShutdownTimeout = 20 * time.Second
 // serving is how far Serve has come.
 type serving struct {
 	begun   atomic.Bool
-	unready atomic.Bool   // the end has begun
-	ending  chan struct{} // closed when streams and long polls are to end
+	unready atomic.Bool     // the end has begun
+	ending  context.Context // ends when long polls are to end
+	expire  context.CancelFunc
 	sleep   func(time.Duration)
 }
 
-func newServing() *serving { return &serving{ending: make(chan struct{}), sleep: time.Sleep} }
+func newServing() *serving {
+	ending, expire := context.WithCancel(context.Background())
+	return &serving{ending: ending, expire: expire, sleep: time.Sleep}
+}
+
+// untilEnd returns a context for the wait of a long poll: it ends with ctx, after d, and when
+// Serve begins to end, which would otherwise wait for it.
+func (s *Server) untilEnd(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	stop := context.AfterFunc(s.serving.ending, cancel)
+	return ctx, func() { stop(); cancel() }
+}
 
 // Serve listens on the addresses, for example "127.0.0.1:7070", and answers until ctx ends.
 // It may be called once. It returns nil after an end in order, and else why it ended.
@@ -84,7 +96,8 @@ func (s *Server) Serve(ctx context.Context, addrs ...string) error {
 func (s *Server) end(h *http.Server) error {
 	s.serving.unready.Store(true)
 	s.serving.sleep(s.config.Linger)
-	close(s.serving.ending)
+	s.serving.expire()
+	s.streams.end()
 	ctx, cancel := s.endTime()
 	err := h.Shutdown(ctx)
 	if err != nil {

@@ -146,13 +146,13 @@ func TestServeEndsInOrder(t *testing.T) {
 		s.wantStatus(at, "/livez", 200)
 		s.wantStatus(at, "/v1/nothing", 404)
 		select {
-		case <-s.srv.serving.ending:
+		case <-s.srv.serving.ending.Done():
 			t.Error("streams end while it lingers")
 		default:
 		}
 
 		close(listens)
-		<-s.srv.serving.ending
+		<-s.srv.serving.ending.Done()
 		refused(t, at)
 		if err := s.host.Wake(t.Context(), storage.ID{Class: "cart", Name: "x"}); errors.Is(err, object.ErrShutdown) {
 			t.Error("the host has ended before the requests")
@@ -431,4 +431,53 @@ func TestProbesOfAFailedStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	lookAt(f, 200, 503)
+}
+
+// Streams say bye and long polls answer when Serve begins to end, so it does not wait for them.
+func TestServeEndsStreamsAndLongPolls(t *testing.T) {
+	at := make(chan string, 1)
+	s := openShop(t, memory(), func(c *Config) { c.Listening = func(all []net.Addr) { at <- all[0].String() } })
+	task := s.enqueue("thumb", `{"in": {"name": "cat", "slow": true}}`)
+	ctx, end := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- s.srv.Serve(ctx, "127.0.0.1:0") }()
+	base := "http://" + <-at
+
+	ask := func(path string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequest("GET", base+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer viewer")
+		a, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	stream := ask("/v1/events")
+	defer stream.Body.Close()
+	if _, err := bufio.NewReader(stream.Body).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	waits := make(chan int, 1)
+	go func() {
+		a := ask("/v1/pools/thumb/tasks/" + task + "/wait?timeout=60s")
+		defer a.Body.Close()
+		waits <- a.StatusCode
+	}()
+	for !strings.Contains(s.ask("viewer", "GET", "/v1/pools/thumb/tasks/"+task, "").body, `"running"`) {
+	}
+	end()
+	if rest, err := io.ReadAll(stream.Body); err != nil || !strings.Contains(string(rest), "event: bye") {
+		t.Errorf("the stream ends with %q, %v", rest, err)
+	}
+	if status := <-waits; status != 200 {
+		t.Errorf("the long poll: %d", status)
+	}
+	close(s.release)
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/admin/why"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/seam"
 )
@@ -19,8 +20,14 @@ type Server struct {
 	origins *http.CrossOriginProtection
 	rates   *rates
 	limits  limits
-	exposed map[string]methods // by class
-	serving *serving
+	streams streams
+	exposed map[string]methods          // by class
+	classes map[string]object.ClassInfo // of the host, by name
+	source  why.Source                  // the host as it is asked why
+	metrics http.Handler
+
+	operations *operations
+	serving    *serving
 }
 
 // limits are bounds that a user cannot change. A test makes them smaller.
@@ -35,6 +42,11 @@ type limits struct {
 	// header, which has at most headerBytes; idleTime is between two requests of a connection.
 	headerTime, idleTime time.Duration
 	headerBytes          int
+	// streams may be open in all, and streamsEach of one principal. A write of a stream takes at
+	// most writeTime. A stream without an event pings after pingEvery, and the principal of each is
+	// asked for again after checkEvery, so that a token that was revoked ends it.
+	streams, streamsEach             int
+	writeTime, pingEvery, checkEvery time.Duration
 }
 
 // bodyPart is how many bytes of a body are read at a time.
@@ -43,6 +55,7 @@ const bodyPart = 64 << 10
 var defaultLimits = limits{
 	bodyTime: 10 * time.Second, bodyTimePerPart: time.Second, answerTime: 10 * time.Second,
 	headerTime: 5 * time.Second, idleTime: 2 * time.Minute, headerBytes: 16 << 10,
+	streams: 10_000, streamsEach: 100, writeTime: 10 * time.Second, pingEvery: 15 * time.Second, checkEvery: 5 * time.Second,
 }
 
 // New makes the server of a host. The host stays the caller's, who shuts it down. It returns an
@@ -53,13 +66,23 @@ func New(host *object.Host, c Config) (*Server, error) {
 		return nil, fmt.Errorf("server: the host is nil")
 	}
 	c.setDefaults()
-	exposed, err := c.check(host)
+	classes := map[string]object.ClassInfo{}
+	for _, info := range host.Classes() {
+		classes[info.Name] = info
+	}
+	exposed, err := c.check(classes)
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
+	}
+	definitions := make([]object.Definition, len(c.Jobs))
+	for i, job := range c.Jobs {
+		definitions[i] = job
 	}
 	s := &Server{
 		host: host, config: c, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(),
 		rates: newRates(c.CallsPerSecond), limits: defaultLimits, exposed: exposed, serving: newServing(),
+		classes: classes, source: why.Live(host, definitions...), metrics: metricsOf(host),
+		operations: newOperations(host, c.Jobs),
 	}
 	for _, rt := range s.routes() {
 		s.handle(rt)

@@ -83,16 +83,9 @@ func (x *exchange) formToken() (string, error) {
 	if err != nil || kind != "application/json" && kind != "application/x-www-form-urlencoded" {
 		return "", &problem{Type: "bad-content-type", Title: "The body must be JSON or a form.", Status: http.StatusUnsupportedMediaType, Outcome: none}
 	}
-	x.r.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(x.r.Body, signBody+1), x.r.Body}
-	b, err := x.body()
+	b, err := x.bodyUpTo(signBody)
 	if err != nil {
 		return "", err
-	}
-	if len(b) > signBody {
-		return "", &problem{Type: "body-too-large", Title: "The body is too large.", Status: http.StatusRequestEntityTooLarge, Outcome: none}
 	}
 	token, ok := parseToken(kind, b)
 	if !ok {

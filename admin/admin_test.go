@@ -145,6 +145,36 @@ func walk(t *testing.T, a *admin.Admin, o admin.JobsOptions) (all []string) {
 	}
 }
 
+// Proves G2: one job is told from its rows, and an object that is none is refused.
+func TestOneJob(t *testing.T) {
+	s := define()
+	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, s.definitions()...)
+	check(t, err)
+	fill(t, s, host)
+	ctx := t.Context()
+	a := admin.Live(host) // without the definitions
+	found, err := a.Job(ctx, s.reports.ID("c"))
+	want, bad := s.reports.Status(ctx, host, "c")
+	check(t, err, bad)
+	if found.Meta != want.Meta || !found.Alarm.IsZero() || found.Meta.StopReason != "no longer needed" {
+		t.Errorf("%+v, want %+v", found, want.Meta)
+	}
+	_, err = s.hooks.Add(ctx, host, "h1", "again") // due in an hour
+	check(t, err)
+	if found, err = a.Job(ctx, s.hooks.ID("h1")); err != nil || found.Alarm.IsZero() {
+		t.Errorf("no alarm: %+v, %v", found, err)
+	}
+	for _, id := range []storage.ID{{Class: "report", Name: "absent"}, {Class: "absent", Name: "a"}, {Class: "cart", Name: "x"}, s.images.ID("0")} {
+		if found, err = a.Job(ctx, id); !errors.Is(err, jobs.ErrNotFound) {
+			t.Errorf("%s: %+v, %v", id, found, err)
+		}
+	}
+	if _, err = a.Job(ctx, storage.ID{Class: "report"}); !errors.Is(err, object.ErrBadName) {
+		t.Errorf("no name: %v", err)
+	}
+	check(t, host.Shutdown(ctx))
+}
+
 // Proves G2: each list of jobs, in pages of each length, is that of the stored jobs, on a host, on a
 // host that does not define their classes, and on the directory.
 func TestJobs(t *testing.T) {

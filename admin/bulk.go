@@ -141,7 +141,7 @@ func (p *Progress) note(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		p.Done++
-	case errors.Is(err, errSkipped), errors.Is(err, jobs.ErrNotFound), errors.Is(err, jobs.ErrIllegalMove), errors.Is(err, object.ErrNoDeadLetter):
+	case errors.Is(err, errSkipped), errors.Is(err, ErrArmed), errors.Is(err, jobs.ErrNotFound), errors.Is(err, jobs.ErrIllegalMove), errors.Is(err, object.ErrNoDeadLetter):
 		p.Skipped++
 	case ctx.Err() != nil, ofHost(err):
 		return err

@@ -111,7 +111,12 @@ func (a *Admin) CountDead(ctx context.Context, replay bool, o object.DeadLetters
 	}
 	return a.counted(c, at, func(ctx context.Context, each func(func() error) error) error {
 		return a.eachLetter(ctx, o, func(d object.DeadLetter) error {
-			return each(func() error { return a.takeDead(ctx, d, replay) })
+			return each(func() error {
+				if replay {
+					return a.ReplayDead(ctx, d.ID, d.Seq, false)
+				}
+				return a.DiscardDead(ctx, d.ID, d.Seq)
+			})
 		})
 	}), nil
 }
@@ -132,26 +137,6 @@ func (a *Admin) eachLetter(ctx context.Context, o object.DeadLettersOptions, f f
 			return nil
 		}
 	}
-}
-
-// takeDead replays or discards the work of one letter that is still there.
-func (a *Admin) takeDead(ctx context.Context, d object.DeadLetter, replay bool) error {
-	if _, err := a.host.DeadLetter(ctx, d.ID, d.Seq); err != nil {
-		return err
-	}
-	if table := a.tables[d.ID.Class]; table != nil {
-		if known, err := table.TakeDead(ctx, a.host, d, replay); known {
-			return err
-		}
-	}
-	if !replay {
-		return a.host.DiscardDeadLetter(ctx, d.ID, d.Seq)
-	}
-	replayed, err := a.host.ReplayIfUnarmed(ctx, d.ID, d.Seq)
-	if err == nil && !replayed {
-		return errSkipped
-	}
-	return err
 }
 
 // errCounted ends a count that has reached its bound.

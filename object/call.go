@@ -2,6 +2,7 @@ package object
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -312,14 +313,15 @@ func (h *Host) hold(r *Request) error {
 // and returns the encoded answer. A server uses it for callers in other processes. An
 // empty arg stands for the zero value if the argument is a struct. It returns the errors
 // of Method.Call, ErrUnknownMethod, ErrInternalMethod for a method of a job type, for example
-// terminate, ErrBadArgument, and an error of the codec for the answer. Any goroutine may call it.
+// terminate, ErrBadArgument, and an error of the codec for the answer. Untouched tells of an
+// error whether the call has left anything behind. Any goroutine may call it.
 //
 // With Idempotent it returns ErrKeyReused if the stored answer under the key is of a CallBytes with
 // another argument. JSON is compared by its values, whatever the order of keys and the spaces.
 func (h *Host) CallBytes(ctx context.Context, class, name, method string, arg []byte, opts ...CallOption) ([]byte, error) {
 	c := h.hosted[class]
 	if c != nil && c.options.Internal && c.methods[method] != nil {
-		return nil, fmt.Errorf("%s: %w: %q", storage.ID{Class: class, Name: name}, ErrInternalMethod, method)
+		return nil, &untouched{fmt.Errorf("%s: %w: %q", storage.ID{Class: class, Name: name}, ErrInternalMethod, method)}
 	}
 	return h.callBytes(ctx, c, storage.ID{Class: class, Name: name}, method, arg, opts)
 }
@@ -327,28 +329,40 @@ func (h *Host) CallBytes(ctx context.Context, class, name, method string, arg []
 // callBytes is CallBytes for any method of a class, which is nil if the host does not have it.
 func (h *Host) callBytes(ctx context.Context, c *hosted, id storage.ID, method string, arg []byte, opts []CallOption) ([]byte, error) {
 	if c == nil {
-		return nil, named(id, ErrUnknownClass)
+		return nil, &untouched{named(id, ErrUnknownClass)}
 	}
 	newOp := c.methods[method]
 	if newOp == nil {
-		return nil, fmt.Errorf("%s: %w: %q", id, ErrUnknownMethod, method)
+		return nil, &untouched{fmt.Errorf("%s: %w: %q", id, ErrUnknownMethod, method)}
 	}
 	if err := validID(id); err != nil {
-		return nil, err
+		return nil, &untouched{err}
 	}
 	op := newOp().(callable)
 	r := op.request()
 	r.init(id, op, opts)
 	if err := op.decodeArg(h.options.Codec, arg); err != nil {
-		return nil, badArgument(id, method, err)
+		return nil, &untouched{badArgument(id, method, err)}
 	}
 	if r.key != "" {
 		r.print = fingerprint(arg)
 	}
 	if err := h.Invoke(ctx, r); err != nil {
-		return nil, err
+		return nil, h.touched(r, err)
 	}
 	return op.encodeResult(h.options.Codec)
+}
+
+// touched returns the error of a request, marked as untouched if the request has left nothing
+// behind, and only then: the handler may return the error of another call.
+func (h *Host) touched(r *Request, err error) error {
+	if u, ok := err.(*untouched); ok {
+		err = u.error
+	}
+	if r.left || !r.draft.at.IsZero() || errors.Is(err, ErrStorage) || r.turn != nil && h.waits.called(r.turn) {
+		return err
+	}
+	return &untouched{err}
 }
 
 // callFrom runs a call that a turn of a, which holds its object, makes to another object.

@@ -78,7 +78,15 @@ func (w *waits) begin(t *turn, a *activation, on awaited) error {
 		return err
 	}
 	c.on = append(c.on, on)
+	t.called = t.called || !on.repeat
 	return nil
+}
+
+// called reports whether a turn has called another object.
+func (w *waits) called(t *turn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return t.called
 }
 
 // refuse keeps a refused call, in place of the oldest if there are too many. The caller holds

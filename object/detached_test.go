@@ -11,6 +11,8 @@ import (
 
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
 // leaves is a call with a caller that leaves after a second, and says when it has returned.
@@ -218,5 +220,33 @@ func TestCrashDetached(t *testing.T) {
 			}
 			return nil
 		})
+	})
+}
+
+// Proves O20: the caller of Wake leaves when its context ends, and the constructor goes on.
+func TestWakeCallerLeaves(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var ended error
+		class := object.Define("slow", func(ctx context.Context, st *object.State) (*thing, error) {
+			time.Sleep(10 * time.Second)
+			ended = ctx.Err()
+			return &thing{st: st}, st.Storage().PutBytes(ctx, "k", []byte("v"))
+		})
+		host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, class)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := host.Wake(ctx, class.ID("a")); !errors.Is(err, object.ErrUnknown) {
+			t.Errorf("O20: Wake returned %v", err)
+		}
+		time.Sleep(time.Minute)
+		if in, err := host.Inspect(context.Background(), class.ID("a")); err != nil || !in.Exists || ended != nil {
+			t.Errorf("O20: after the constructor: %+v, %v, its context ended with %v", in, err, ended)
+		}
+		if err := host.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
 	})
 }

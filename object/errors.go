@@ -87,6 +87,10 @@ var (
 	ErrUnknown = errors.New("object: outcome is unknown")
 )
 
+// ErrEventsMissed is returned by Tap.Next if the events behind its cursor are gone: they
+// have expired, or memory has them no more. Read the present state, and begin a new tap.
+var ErrEventsMissed = errors.New("events behind the cursor are gone")
+
 // ErrBadCursor refuses a DeadLettersOptions.After that is not the Next of a page.
 var ErrBadCursor = storage.ErrBadCursor
 
@@ -109,6 +113,22 @@ func Retryable(err error) bool {
 	}
 	return false
 }
+
+// Untouched reports whether the call by CallBytes that returned err has stored nothing: its
+// handler has not run, or it failed, committed nothing before by Sync, Release or Await, and
+// called no other object with its context. An adapter tells its client so that a repeat is
+// safe. The effects of the handler on other systems are not seen, nor are calls with another
+// context. It is false for an error that is wrapped, and for every other error.
+func Untouched(err error) bool {
+	_, ok := err.(*untouched)
+	return ok
+}
+
+// untouched is the error of a call by CallBytes that has stored nothing. Its text is that of
+// the error that it wraps.
+type untouched struct{ error }
+
+func (e *untouched) Unwrap() error { return e.error }
 
 // PanicError is the error of a call whose handler panicked: the panic with the name of
 // the object. It matches ErrPanic. Its text is one line; the stack is in the field Stack,

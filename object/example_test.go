@@ -2,6 +2,7 @@ package object_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"log/slog"
@@ -149,6 +150,16 @@ func ExampleHost_Shutdown() {
 func ExampleRetryable() {
 	fmt.Println(object.Retryable(object.ErrOverloaded), object.Retryable(object.ErrStorage))
 	// Output: true false
+}
+
+// Untouched tells whether a call by name has stored anything.
+func ExampleUntouched() {
+	ctx := context.Background()
+	host := memory(Counters)
+	defer leave(host)
+	_, err := host.CallBytes(ctx, "counter", "a", "fly", nil)
+	fmt.Println(object.Untouched(err), errors.Is(err, object.ErrUnknownMethod))
+	// Output: true true
 }
 
 // A program can look at stored objects and delete them from outside; no user code runs.

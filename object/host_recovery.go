@@ -47,7 +47,8 @@ func (h *Host) recoverOpen() error {
 // Wake evicts an object, if it is idle in memory, and activates it by an empty turn, so
 // that its constructor looks at the stored rows again. It returns the constructor's error.
 // It returns when the constructor's commit is durable. It is for code that watches over a
-// running host, such as a scrubber; a call of the object wakes it as well.
+// running host, such as a scrubber; a call of the object wakes it as well. The end of ctx ends the
+// wait and not the constructor, as with Detached.
 func (h *Host) Wake(ctx context.Context, id storage.ID) error {
 	c, err := h.runnable(ctx, id)
 	if err != nil {
@@ -60,7 +61,9 @@ func (h *Host) Wake(ctx context.Context, id storage.ID) error {
 	if a, ok := c.live.Load(id.Name); ok {
 		a.evict()
 	}
-	return h.outside(ctx, c, wakeUp(id))
+	r := wakeUp(id)
+	r.detached = true
+	return h.outside(ctx, c, r)
 }
 
 // wakeUp returns a request that does nothing, so that its turn only runs the constructor.

@@ -27,6 +27,9 @@ type turn struct {
 
 	phase atomic.Int32 // see phaseHolds
 	depth uint8        // of nested BlockConcurrencyWhile; a constructor counts as one
+	// called says that the turn has called another object. Guarded by waits.mu, because
+	// goroutines of the handler may make calls.
+	called bool
 
 	joined atomic.Pointer[joinedContext] // nil until the first call of Done makes it
 }

@@ -15,7 +15,7 @@ import (
 // contract is how many promises each chapter of docs/CONTRACT.md has. A number,
 // once given, is never given to another promise and never left out.
 var contract = map[string]int{
-	"O": 20,
+	"O": 21,
 	"S": 15,
 	"M": 8,
 	"A": 11,
@@ -27,6 +27,7 @@ var contract = map[string]int{
 	"H": 3, "F": 19, "K": 3, "E": 3, "G": 3,
 	"R": 7,
 	"Y": 3,
+	"V": 6,
 }
 
 func TestContractNumbersAreWhole(t *testing.T) {

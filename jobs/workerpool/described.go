@@ -15,7 +15,12 @@ import (
 func (p *Pool[In, Out]) Verbs() *verbs.Table {
 	return verbs.NewTable(p.Name(), "workerpool", []verbs.Verb{
 		verbs.New("enqueue", verbs.Call, "add a task with an input", p.enqueueDescribed).OfWhole(),
+		verbs.New("enqueueBatch", verbs.Call, "add up to 10,000 tasks; those of one partition all or none", p.enqueueBatchDescribed).OfWhole(),
 		verbs.New("cancel", verbs.Call, "cancel a pending task, or ask a running one to end", ofTask(p.Cancel)),
+		verbs.New("claim", verbs.Call, "give ready tasks to an outside worker, which ends each within its lease", p.claimDescribed).OfWhole().Optional(),
+		verbs.New("heartbeat", verbs.Call, "extend the lease of a claimed task by its length, from now on", p.heartbeatDescribed),
+		verbs.New("ack", verbs.Call, "end a claimed task as done, with its output", p.ackDescribed),
+		verbs.New("nack", verbs.Call, "end the attempt at a claimed task as failed, or snooze it", p.nackDescribed),
 		verbs.New("replay", verbs.Operator, "make a dead task pending again, with fresh attempts", ofTask(p.replayOne)),
 		verbs.New("discardDead", verbs.Operator, "remove a dead task, which counts as cancelled then", ofTask(p.discardDeadOne)),
 		verbs.New("pause", verbs.Operator, "begin no task until resume", verbs.Plain(whole(p.Pause))).OfWhole(),
@@ -55,9 +60,21 @@ type described[In any] struct {
 
 // enqueueDescribed is Enqueue with the options in the argument.
 func (p *Pool[In, Out]) enqueueDescribed(ctx context.Context, from object.Caller, _ string, a described[In]) (TaskRef, error) {
-	return p.Enqueue(ctx, from, a.In, func(o *options) {
-		*o = options{Key: a.Key, Queue: a.Queue, Priority: a.Priority, At: a.At, Unique: a.Unique, Once: a.Idempotent}
-	})
+	return p.Enqueue(ctx, from, a.In, a.option)
+}
+
+// option is all options of the task.
+func (a *described[In]) option(o *options) {
+	*o = options{Key: a.Key, Queue: a.Queue, Priority: a.Priority, At: a.At, Unique: a.Unique, Once: a.Idempotent}
+}
+
+// enqueueBatchDescribed is EnqueueBatch with the options in the argument.
+func (p *Pool[In, Out]) enqueueBatchDescribed(ctx context.Context, from object.Caller, _ string, all []described[In]) ([]TaskRef, error) {
+	items := make([]Item[In], len(all))
+	for i := range all {
+		items[i] = Item[In]{all[i].In, []Option{all[i].option}}
+	}
+	return p.EnqueueBatch(ctx, from, items)
 }
 
 func (p *Pool[In, Out]) replayOne(ctx context.Context, from object.Caller, id TaskID) (int, error) {

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	jobadmin "github.com/holdfast-dev/holdfast/admin"
+	"github.com/holdfast-dev/holdfast/jobs/verbs"
+)
+
+// bulkRoutes are the routes of verbs over many jobs or dead letters: a count, and a run with its
+// token.
+func (s *Server) bulkRoutes() []route {
+	run := func(of string) func(*exchange) error { return func(x *exchange) error { return x.runBulk(of) } }
+	const stream = " The answer is a line of JSON with the progress each second, and one at the end. It ends with the client: the rest stays as it is, to be counted anew."
+	return []route{
+		{method: "POST", pattern: "/v1/jobs:count", access: operator, request: jobsBulk{}, answer: jobadmin.Count{}, handle: (*exchange).countJobs,
+			help: "Count the jobs of a class with a label that a verb would act on, and get a token for jobs:run."},
+		{method: "POST", pattern: "/v1/jobs:run", access: operator, request: bulkToken{}, answer: bulkLine{}, handle: run("jobs"),
+			help: "Run the verb that was counted, on at most 500 jobs in a second." + stream},
+		{method: "POST", pattern: "/v1/dead:count", access: operator, request: deadBulk{}, answer: jobadmin.Count{}, handle: (*exchange).countDead,
+			help: "Count the dead letters that a replay or a discard would act on, and get a token for dead:run."},
+		{method: "POST", pattern: "/v1/dead:run", access: operator, request: bulkToken{}, answer: bulkLine{}, handle: run("dead"),
+			help: "Replay or discard the letters that were counted, at most 500 in a second." + stream},
+	}
+}
+
+// jobsBulk is a verb over many jobs.
+type jobsBulk struct {
+	Verb   string          `json:"verb"`
+	Class  string          `json:"class"`
+	Label  string          `json:"label"`
+	Prefix string          `json:"prefix,omitempty"`
+	Arg    json.RawMessage `json:"arg,omitempty"`
+}
+
+// deadBulk is a replay or a discard of many dead letters.
+type deadBulk struct {
+	Do string `json:"do"` // replay or discard
+	deadFilter
+}
+
+// bulkToken is the token of a count.
+type bulkToken struct {
+	Token string `json:"token"`
+}
+
+func (x *exchange) countJobs() error {
+	var b jobsBulk
+	if err := x.decode(&b); err != nil {
+		return err
+	}
+	t, err := x.operations.table(b.Class, false)
+	if err != nil {
+		return err
+	}
+	d, err := described(t, t.Verbs(), b.Verb)
+	if err != nil {
+		return err
+	}
+	if d.Role == verbs.Call && !x.who.MayCall(b.Class, b.Prefix, b.Verb) { // a grant of a prefix covers all names that begin with a longer one
+		return notFound()
+	}
+	c, err := x.operations.admin.CountJobs(x.r.Context(), b.Verb, b.Arg, jobadmin.JobsOptions{Class: b.Class, Label: b.Label, Prefix: b.Prefix})
+	if err != nil {
+		return err
+	}
+	return x.counted("jobs", c)
+}
+
+func (x *exchange) countDead() error {
+	var b deadBulk
+	if err := x.decode(&b); err != nil {
+		return err
+	}
+	if b.Do != "replay" && b.Do != "discard" {
+		return badRequest(`do is replay or discard`)
+	}
+	o, err := b.options()
+	if err != nil {
+		return err
+	}
+	c, err := x.operations.admin.CountDead(x.r.Context(), b.Do == "replay", o)
+	if err != nil {
+		return err
+	}
+	return x.counted("dead", c)
+}
+
+// counted answers with a count, whose token only this principal can use, and only for this route.
+func (x *exchange) counted(of string, c jobadmin.Count) error {
+	c.Token += "." + base64.RawURLEncoding.EncodeToString(x.seal(of, c.Token))
+	return x.json(http.StatusOK, c)
+}
+
+// seal binds a token to the principal and to a route. The key is of this process, as the tokens are.
+func (x *exchange) seal(of, token string) []byte {
+	h := hmac.New(sha256.New, x.operations.key[:])
+	fmt.Fprintf(h, "%q %q %q", of, token, x.who.ID)
+	return h.Sum(nil)
+}
+
+// unsealed returns the token of a count of this principal, or jobadmin.ErrNoToken.
+func (x *exchange) unsealed(of, text string) (string, error) {
+	i := strings.LastIndexByte(text, '.')
+	if i < 0 {
+		return "", jobadmin.ErrNoToken
+	}
+	sum, err := base64.RawURLEncoding.DecodeString(text[i+1:])
+	if err != nil || !hmac.Equal(sum, x.seal(of, text[:i])) {
+		return "", jobadmin.ErrNoToken
+	}
+	return text[:i], nil
+}
+
+// bulkLine is one line of the answer of a bulk verb.
+type bulkLine struct {
+	jobadmin.Progress
+	// Ended is true in the last line. Problem is the reason if it has ended early.
+	Ended   bool     `json:"ended,omitempty"`
+	Problem *problem `json:"problem,omitempty"`
+}
+
+// lineEvery is the time between two lines of progress, and lineTime that for the client to take one.
+const (
+	lineEvery = time.Second
+	lineTime  = 10 * time.Second
+)
+
+// runBulk runs the bulk verb of a token on this goroutine, and tells of the progress.
+func (x *exchange) runBulk(of string) error {
+	var b bulkToken
+	if err := x.decode(&b); err != nil {
+		return err
+	}
+	token, err := x.unsealed(of, b.Token)
+	if err != nil {
+		return err
+	}
+	seams := x.host.Seams()
+	next := seams.Steady().Add(lineEvery)
+	p, err := x.operations.admin.Run(x.r.Context(), token, func(p jobadmin.Progress) {
+		if now := seams.Steady(); !now.Before(next) {
+			next = now.Add(lineEvery)
+			x.line(bulkLine{Progress: p})
+		}
+	})
+	if errors.Is(err, jobadmin.ErrNoToken) {
+		return err
+	}
+	last := bulkLine{Progress: p, Ended: true}
+	if err != nil {
+		last.Problem = problemOf(err)
+	}
+	x.line(last)
+	return nil
+}
+
+// line writes one line of JSON. An error of the connection ends the context of the request.
+func (x *exchange) line(l bulkLine) {
+	raw, err := json.Marshal(l)
+	if err != nil {
+		panic("server: encode a line: " + err.Error()) // numbers and texts always encode
+	}
+	control := http.NewResponseController(x.w)
+	_ = control.SetWriteDeadline(time.Now().Add(lineTime)) // a test's writer may have none
+	x.w.Header().Set("Content-Type", "application/x-ndjson")
+	_, _ = x.w.Write(append(raw, '\n'))
+	_ = control.Flush()
+	_ = control.SetWriteDeadline(time.Time{})
+}

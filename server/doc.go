@@ -1,0 +1,24 @@
+// Package server makes a host reachable by HTTP: its objects, jobs, pools and dead letters.
+//
+//	srv, err := server.New(host, server.Config{
+//		Auth:    tokens, // see package auth
+//		Objects: []server.Exposed{server.Class(Carts, "add", "get")},
+//		Jobs:    []verbs.Described{Refresh, Hooks, Orders, Thumbs},
+//	})
+//	mux.Handle("/holdfast/", http.StripPrefix("/holdfast", srv))
+//
+// # How it works
+//
+// Routes are one table, see routes: method, pattern, role, parameters and handler. The
+// multiplexer, the matrix of the authorisation test and the OpenAPI document come from it. A
+// request passes these steps: its Host is checked, then its principal, then the role, and
+// only then its handler reads anything.
+//
+// # Guarantees
+//
+//   - Only methods and job types that Config names can be called (V1).
+//   - An answer of a call with status 200 is durable, and is what Method.Call returns (V2).
+//   - An error tells its outcome: "none" left nothing behind, "unknown" may have (V4).
+//   - No request ends the host, or holds memory beyond its bounds (V5).
+//   - Without the role a request is refused before anything is read (V6).
+package server

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/server/auth"
+)
+
+// exchange is one request on its way through the server. It belongs to one goroutine.
+type exchange struct {
+	*Server
+	w     http.ResponseWriter
+	r     *http.Request
+	route *route // nil until the multiplexer has found it
+	who   auth.Principal
+	query url.Values // the parameters that the route has
+	err   error      // of the handler
+	timed bool       // the body has had a deadline
+}
+
+// json answers with a value in JSON.
+func (x *exchange) json(status int, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	return x.answer(status, "application/json", append(b, '\n'))
+}
+
+// bytes answers with bytes in the codec of the host.
+func (x *exchange) bytes(status int, b []byte) error {
+	kind := "application/octet-stream"
+	if json.Valid(b) {
+		kind = "application/json"
+	}
+	return x.answer(status, kind, b)
+}
+
+// empty answers without a body.
+func (x *exchange) empty() error {
+	x.w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// answer writes a whole answer. An error of the connection is nobody's: the client has gone.
+func (x *exchange) answer(status int, kind string, b []byte) error {
+	h := x.w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	x.w.WriteHeader(status)
+	_, _ = x.w.Write(b)
+	return nil
+}
+
+// body reads the body, at most Config.MaxBodyBytes of it, and within the time of limits.
+func (x *exchange) body() ([]byte, error) { return x.bodyUpTo(x.config.MaxBodyBytes) }
+
+// bodyUpTo is body with a limit of its own.
+func (x *exchange) bodyUpTo(limit int64) ([]byte, error) {
+	if e := x.r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
+		return nil, &problem{Type: "bad-encoding", Title: "The server takes no compressed body.", Status: http.StatusUnsupportedMediaType, Outcome: none}
+	}
+	if x.r.ContentLength > limit {
+		return nil, tooLarge(limit)
+	}
+	// The writer below the wrapper closes the connection after a body that is too large.
+	body := http.MaxBytesReader(x.w.(*response).ResponseWriter, x.r.Body, limit)
+	control := http.NewResponseController(x.w)
+	if x.r.Header.Get("Expect") != "" {
+		_ = control.SetWriteDeadline(time.Now().Add(x.limits.answerTime)) // of "100 Continue"; that of an earlier answer may be over
+	}
+	x.timed = true
+	var b bytes.Buffer
+	for began, parts := time.Now(), time.Duration(0); ; parts++ {
+		_ = control.SetReadDeadline(began.Add(x.limits.bodyTime + parts*x.limits.bodyTimePerPart)) // a test's writer may have none
+		_, err := io.CopyN(&b, body, bodyPart)
+		if err == io.EOF {
+			// Without it the end of the time would look as if the client had gone.
+			_ = control.SetReadDeadline(time.Time{})
+			return b.Bytes(), nil
+		}
+		if err != nil {
+			return nil, bodyProblem(err)
+		}
+	}
+}
+
+// bodyProblem returns the problem of a body that cannot be read.
+func bodyProblem(err error) error {
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return tooLarge(large.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &problem{Type: "slow-body", Title: "The body did not arrive in time.", Status: http.StatusRequestTimeout, Outcome: none, Retryable: true}
+	}
+	return badRequest("the body cannot be read")
+}
+
+func tooLarge(limit int64) error {
+	return &problem{Type: "body-too-large", Title: "The body is too large.", Status: http.StatusRequestEntityTooLarge, Outcome: none,
+		Detail: fmt.Sprintf("the limit is %d bytes", limit)}
+}
+
+// decode reads the body as one JSON value into *v. A field that *v does not have is refused,
+// so that a misspelt field is not left out silently.
+func (x *exchange) decode(v any) error {
+	b, err := x.body()
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return badRequest("the body: " + err.Error())
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return badRequest("the body has more than one JSON value")
+	}
+	return nil
+}
+
+// parseQuery checks the query against the parameters of the route.
+func (x *exchange) parseQuery() error {
+	query, err := url.ParseQuery(x.r.URL.RawQuery)
+	if err != nil {
+		return badRequest("the query cannot be parsed")
+	}
+	for name, values := range query {
+		p := x.route.param(name)
+		switch {
+		case p == nil:
+			return badRequest(fmt.Sprintf("there is no parameter %q", name))
+		case len(values) > 1:
+			return badRequest("the parameter " + name + " is there more than once")
+		case !p.kind.takes(values[0]):
+			return badRequest("the parameter " + name + " takes " + p.kind.String())
+		}
+	}
+	x.query = query
+	return nil
+}
+
+// param returns a parameter of the route, or nil.
+func (rt *route) param(name string) *param {
+	for i := range rt.params {
+		if rt.params[i].name == name {
+			return &rt.params[i]
+		}
+	}
+	return nil
+}
+
+// takes reports whether a value is of the kind.
+func (k paramKind) takes(value string) bool {
+	switch k {
+	case number:
+		_, err := strconv.ParseUint(value, 10, 31)
+		return err == nil
+	case flag:
+		return value == "0" || value == "1"
+	}
+	return true
+}
+
+// String says what a parameter of the kind takes.
+func (k paramKind) String() string {
+	return [...]string{text: "text", number: "a whole number from 0 to 2147483647", flag: "0 or 1"}[k]
+}
+
+// path returns the value of a part of the path in braces, as it was before it was encoded.
+func (x *exchange) path(name string) string { return x.r.PathValue(name) }
+
+// param returns a parameter of the query; empty if it is not there. It must be in the table.
+func (x *exchange) param(name string) string {
+	if x.route.param(name) == nil {
+		panic("server: the route has no parameter " + name)
+	}
+	return x.query.Get(name)
+}
+
+// number returns a parameter of the kind number; zero if it is not there.
+func (x *exchange) number(name string) int {
+	n, _ := strconv.Atoi(x.param(name)) // parseQuery has checked it
+	return n
+}
+
+// flag reports whether a parameter of the kind flag is 1.
+func (x *exchange) flag(name string) bool { return x.param(name) == "1" }

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+
+	jobadmin "github.com/holdfast-dev/holdfast/admin"
+	"github.com/holdfast-dev/holdfast/admin/why"
+	"github.com/holdfast-dev/holdfast/jobs/verbs"
+)
+
+// Parameters that several lists have.
+var (
+	classParam  = param{name: "class", help: "only of this class"}
+	prefixParam = param{name: "prefix", help: "only names that begin with it"}
+	afterParam  = param{name: "after", help: "go on behind a page: its next"}
+	limitParam  = param{name: "limit", kind: number, help: "at most so many, up to 1,000; 100 if it is 0 or not there"}
+)
+
+// jobRoutes are the routes of jobs: lists, verbs and views.
+func (s *Server) jobRoutes() []route {
+	return append(s.bulkRoutes(), []route{
+		{method: "GET", pattern: "/v1/jobs", access: viewer, answer: jobadmin.JobPage{}, handle: (*exchange).listJobs,
+			params: []param{classParam, {name: "label", help: "only failed, paused, stuck, stopped, completed or cancelled ones"}, prefixParam, afterParam, limitParam},
+			help:   "List the jobs of all types, also of those that Config.Jobs does not name; below reader without errors and reasons."},
+		{method: "GET", pattern: "/v1/jobs/{job}/{id}", access: viewer, single: true, answer: jobadmin.Found{}, handle: (*exchange).showJob,
+			help: "Show the stored metadata of a job and its next alarm; below reader without errors and reasons."},
+		{method: "GET", pattern: "/v1/jobs/{job}/{id}/why", access: viewer, single: true, answer: why.Answer{}, handle: (*exchange).whyJob,
+			help: "Tell why a job does not run now, or that it runs; the code is absent if there is no such job."},
+		{method: "PUT", pattern: "/v1/jobs/{job}/{id}", access: granted, single: true, request: json.RawMessage{}, answer: json.RawMessage{}, handle: (*exchange).startJob,
+			help: "Start a job by the verb start of its type: 201 if it is new, 200 if it was there. The body is the argument."},
+		{method: "POST", pattern: "/v1/jobs/{job}/{id}/do/{verb}", access: tabled, single: true, request: json.RawMessage{}, answer: json.RawMessage{}, handle: (*exchange).doJob,
+			help: "Run a verb of the job type. The body is the argument; the answer is that of the verb, or empty with 204."},
+		{method: "GET", pattern: "/v1/jobs/{job}/{id}/view/{view}", access: tabled, single: true, answer: json.RawMessage{}, handle: (*exchange).viewJob,
+			params: []param{{name: "arg", help: "the argument in JSON, if the view takes one"}},
+			help:   "Show a view of a job."},
+		{method: "GET", pattern: "/v1/verbs", access: viewer, answer: tableList{}, handle: (*exchange).listVerbs,
+			help: "List the verbs and views of the job types that Config.Jobs names."},
+	}...)
+}
+
+func (x *exchange) listJobs() error {
+	page, err := x.operations.admin.Jobs(x.r.Context(), jobadmin.JobsOptions{
+		Class: x.param("class"), Label: x.param("label"), Prefix: x.param("prefix"), After: x.param("after"), Limit: x.number("limit"),
+	})
+	if err != nil {
+		return err
+	}
+	if page.Jobs == nil {
+		page.Jobs = []jobadmin.Job{}
+	}
+	return x.told(listedJobs{page.Jobs, page.Next})
+}
+
+// listedJobs is a jobadmin.JobPage with an empty list in place of none.
+type listedJobs struct {
+	Jobs []jobadmin.Job `json:"jobs"`
+	Next string         `json:"next,omitempty"`
+}
+
+func (x *exchange) showJob() error {
+	id := x.target("job", "id")
+	if err := x.sees(id.Name); err != nil {
+		return err
+	}
+	found, err := x.operations.admin.Job(x.r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return x.told(found)
+}
+
+func (x *exchange) whyJob() error {
+	id := x.target("job", "id")
+	if err := x.sees(id.Name); err != nil {
+		return err
+	}
+	a, err := why.Job(x.r.Context(), x.source, id)
+	if err != nil {
+		return err
+	}
+	return x.told(x.hide(a))
+}
+
+func (x *exchange) startJob() error {
+	raw, err := x.run("start", false, x.path("job"), x.path("id"))
+	if err != nil {
+		return err
+	}
+	var started struct {
+		Created bool `json:"created"`
+	}
+	if err := json.Unmarshal(raw, &started); err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if started.Created {
+		status = http.StatusCreated
+	}
+	return x.bytes(status, raw)
+}
+
+func (x *exchange) doJob() error {
+	raw, err := x.run(x.path("verb"), false, x.path("job"), x.path("id"))
+	if err != nil {
+		return err
+	}
+	return x.answered(raw)
+}
+
+// run runs a verb with the body as its argument. The body is read when all else is known.
+func (x *exchange) run(verb string, pool bool, class, id string) ([]byte, error) {
+	t, err := x.operations.table(class, pool)
+	if err != nil {
+		return nil, err
+	}
+	d, err := described(t, t.Verbs(), verb)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.may(d, class, id); err != nil {
+		return nil, err
+	}
+	arg, err := x.body()
+	if err != nil {
+		return nil, err
+	}
+	return x.do(t, d, id, arg)
+}
+
+func (x *exchange) viewJob() error {
+	class, id := x.path("job"), x.path("id")
+	t, err := x.operations.table(class, false)
+	if err != nil {
+		return err
+	}
+	d, err := described(t, t.Views(), x.path("view"))
+	if err != nil {
+		return err
+	}
+	if err := x.may(d, class, id); err != nil {
+		return err
+	}
+	raw, err := x.view(t, d, id, []byte(x.param("arg")))
+	if err != nil {
+		return err
+	}
+	return x.answered(raw)
+}
+
+// answered answers with the answer of a verb or a view, which may be empty.
+func (x *exchange) answered(raw []byte) error {
+	if len(raw) == 0 {
+		return x.empty()
+	}
+	return x.bytes(http.StatusOK, raw)
+}
+
+// tableList is the answer of a list of verbs.
+type tableList struct {
+	Types []listedTable `json:"types"`
+}
+
+// listedTable is a table of a job type.
+type listedTable struct {
+	Class string              `json:"class"`
+	Kind  string              `json:"kind"`
+	Verbs []verbs.Description `json:"verbs"`
+	Views []verbs.Description `json:"views"`
+}
+
+func (x *exchange) listVerbs() error {
+	list := tableList{Types: []listedTable{}}
+	for _, t := range x.operations.admin.Types() {
+		list.Types = append(list.Types, listedTable{t.Class(), t.Kind(), t.Verbs(), t.Views()})
+	}
+	return x.json(http.StatusOK, list)
+}

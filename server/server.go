@@ -1,0 +1,183 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/admin/why"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/seam"
+)
+
+// Server is an http.Handler that answers for one host. It may be mounted below a path with
+// http.StripPrefix. All its methods may be called from any goroutine.
+type Server struct {
+	host    *object.Host
+	config  Config
+	mux     *http.ServeMux
+	origins *http.CrossOriginProtection
+	rates   *rates
+	limits  limits
+	streams streams
+	exposed map[string]methods          // by class
+	classes map[string]object.ClassInfo // of the host, by name
+	source  why.Source                  // the host as it is asked why
+	metrics http.Handler
+
+	operations *operations
+	serving    *serving
+}
+
+// limits are bounds that a user cannot change. A test makes them smaller.
+type limits struct {
+	// A body is read within bodyTime, and bodyTimePerPart more for each bodyPart that has
+	// arrived, so that a slow client holds its connection for a time that is known.
+	bodyTime, bodyTimePerPart time.Duration
+	// An answer is taken by the client within answerTime, and bodyTimePerPart more for each
+	// bodyPart of it. Streams set their own.
+	answerTime time.Duration
+	// headerTime is from the accept, or the first byte of a later request, to the end of the
+	// header, which has at most headerBytes; idleTime is between two requests of a connection.
+	headerTime, idleTime time.Duration
+	headerBytes          int
+	// streams may be open in all, and streamsEach of one principal. A write of a stream takes at
+	// most writeTime. A stream without an event pings after pingEvery, and the principal of each is
+	// asked for again after checkEvery, so that a token that was revoked ends it.
+	streams, streamsEach             int
+	writeTime, pingEvery, checkEvery time.Duration
+}
+
+// bodyPart is how many bytes of a body are read at a time.
+const bodyPart = 64 << 10
+
+var defaultLimits = limits{
+	bodyTime: 10 * time.Second, bodyTimePerPart: time.Second, answerTime: 10 * time.Second,
+	headerTime: 5 * time.Second, idleTime: 2 * time.Minute, headerBytes: 16 << 10,
+	streams: 10_000, streamsEach: 100, writeTime: 10 * time.Second, pingEvery: 15 * time.Second, checkEvery: 5 * time.Second,
+}
+
+// New makes the server of a host. The host stays the caller's, who shuts it down. It returns an
+// error that names the field of the Config that is wrong, for example a class that the host
+// does not have. It starts nothing.
+func New(host *object.Host, c Config) (*Server, error) {
+	if host == nil {
+		return nil, fmt.Errorf("server: the host is nil")
+	}
+	c.setDefaults()
+	classes := map[string]object.ClassInfo{}
+	for _, info := range host.Classes() {
+		classes[info.Name] = info
+	}
+	exposed, err := c.check(classes)
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	definitions := make([]object.Definition, len(c.Jobs))
+	for i, job := range c.Jobs {
+		definitions[i] = job
+	}
+	s := &Server{
+		host: host, config: c, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(),
+		rates: newRates(c.CallsPerSecond), limits: defaultLimits, exposed: exposed, serving: newServing(),
+		classes: classes, source: why.Live(host, definitions...), metrics: metricsOf(host),
+		operations: newOperations(host, c.Jobs),
+	}
+	for _, rt := range s.routes() {
+		s.handle(rt)
+	}
+	return s, nil
+}
+
+// handle adds a route to the multiplexer.
+func (s *Server) handle(rt route) {
+	s.mux.HandleFunc(rt.method+" "+rt.pattern, func(w http.ResponseWriter, _ *http.Request) {
+		x := w.(*response).exchange
+		x.route = &rt
+		x.err = x.serve()
+	})
+}
+
+// ServeHTTP answers one request. The steps are: the Host header (421), requests of other
+// sites (403), the path and the method (404, 405), the principal (401), its role (403), its
+// rate (429), and only then the handler of the route, which reads the body and the host. A
+// panic is an answer 500 and a line of the log.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{Server: s, r: r}
+	x.w = &response{ResponseWriter: w, exchange: x}
+	secure(w.Header(), r)
+	if err := s.guard(x.dispatch); err != nil {
+		x.fail(err)
+	}
+}
+
+// secure sets the headers that each answer has.
+func secure(h http.Header, r *http.Request) {
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	if r.TLS != nil {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+}
+
+// guard runs f and makes an error of a panic. A goroutine that f ends by runtime.Goexit ends
+// here too, with a line of the log. The panic by which net/http cuts a connection passes.
+func (s *Server) guard(f func() error) error {
+	return seam.Guard(f, func(p *seam.PanicError) error {
+		if p.Value == http.ErrAbortHandler {
+			panic(http.ErrAbortHandler)
+		}
+		s.config.Logger.Error("server: panic", "panic", p.Value, "stack", string(p.Stack))
+		return &panicked{p}
+	})
+}
+
+// panicked is a panic that guard has logged.
+type panicked struct{ *seam.PanicError }
+
+// spawn runs f on a goroutine of its own. A panic of f is a line of the log, because it would
+// otherwise end the process of the host. All goroutines of this package start here.
+func (s *Server) spawn(f func()) {
+	go func() {
+		_ = s.guard(func() error { f(); return nil })
+	}()
+}
+
+// dispatch brings the request to the handler of its route.
+func (x *exchange) dispatch() error {
+	if err := x.admit(); err != nil {
+		return err
+	}
+	x.mux.ServeHTTP(x.w, x.r)
+	if x.route == nil {
+		return x.unrouted()
+	}
+	return x.err
+}
+
+// serve runs the steps that a route asks for, and its handler.
+func (x *exchange) serve() error {
+	if err := x.authorize(); err != nil {
+		return err
+	}
+	if err := x.parseQuery(); err != nil {
+		return err
+	}
+	return x.route.handle(x)
+}
+
+// logError writes one line about an error that is the server's and not the client's.
+func (x *exchange) logError(err error) {
+	x.config.Logger.Error("server: request failed", slog.String("method", x.r.Method), slog.String("route", x.pattern()), slog.Any("error", err))
+}
+
+// pattern names the route for the log, which has no paths, because they have names of users.
+func (x *exchange) pattern() string {
+	if x.route == nil {
+		return ""
+	}
+	return x.route.pattern
+}

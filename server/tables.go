@@ -1,0 +1,137 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	jobadmin "github.com/holdfast-dev/holdfast/admin"
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/verbs"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server/auth"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// operations are the job types of Config.Jobs, as the routes of jobs, pools and dead letters use
+// them.
+type operations struct {
+	admin  *jobadmin.Admin
+	tables map[string]*verbs.Table // by class
+	key    [32]byte                // of this process; see seal
+}
+
+// newOperations makes the operations of a host.
+func newOperations(host *object.Host, types []verbs.Described) *operations {
+	o := &operations{tables: make(map[string]*verbs.Table)}
+	definitions := make([]object.Definition, len(types))
+	for i, d := range types {
+		definitions[i], o.tables[d.Name()] = d, d.Verbs()
+	}
+	o.admin = jobadmin.Live(host, definitions...)
+	_, _ = rand.Read(o.key[:]) // it never fails
+	return o
+}
+
+// Names of the tables of worker pools.
+const (
+	poolKind    = "workerpool"
+	enqueueVerb = "enqueue"
+)
+
+// table returns the table of a class of Config.Jobs: of a pool, or of a job type of another kind.
+func (o *operations) table(class string, pool bool) (*verbs.Table, error) {
+	t := o.tables[class]
+	if t == nil || (t.Kind() == poolKind) != pool {
+		return nil, fmt.Errorf("%w: %q", jobadmin.ErrNoType, class)
+	}
+	return t, nil
+}
+
+// described returns the description of a verb or a view.
+func described(t *verbs.Table, all []verbs.Description, name string) (verbs.Description, error) {
+	i := slices.IndexFunc(all, func(d verbs.Description) bool { return d.Name == name })
+	if i < 0 {
+		return verbs.Description{}, fmt.Errorf("%w: %s %s has no %q", verbs.ErrUnknown, t.Kind(), t.Class(), name)
+	}
+	return all[i], nil
+}
+
+// roles are the roles that the tables name, but for verbs.Call, which is a grant.
+var roles = map[verbs.Role]auth.Role{verbs.Viewer: auth.Viewer, verbs.Reader: auth.Reader, verbs.Operator: auth.Operator}
+
+// may refuses a verb or a view that the principal may not use on the job, or the task, with an id. A
+// principal without the grant gets the same problem whether there is such a job or not.
+func (x *exchange) may(d verbs.Description, class, id string) error {
+	if d.Role == verbs.Call {
+		if !x.who.MayCall(class, id, d.Name) {
+			return notFound()
+		}
+		return nil
+	}
+	need, ok := roles[d.Role]
+	if !ok {
+		need = auth.Admin // a role that a later table may have
+	}
+	if err := x.needs(need); err != nil {
+		return err
+	}
+	return x.sees(id)
+}
+
+// do runs a verb that the principal may use. The verb goes on when the client has left, so that a verb of
+// many partitions is not cut in two; Config.Timeout ends it.
+func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte) ([]byte, error) {
+	if x.r.Header.Get("Idempotency-Key") != "" {
+		return nil, badRequest("the header Idempotency-Key is of calls: a verb that can be repeated under a key has it in its argument")
+	}
+	timeout, err := x.timeout()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), timeout)
+	defer cancel()
+	raw, err := t.Do(ctx, x.host, id, d.Name, arg)
+	return raw, x.verbProblem(ctx, d, err)
+}
+
+// view asks a view that the principal may use. It ends with the client, because it changes nothing.
+func (x *exchange) view(t *verbs.Table, d verbs.Description, id string, arg []byte) ([]byte, error) {
+	timeout, err := x.timeout()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(x.r.Context(), timeout)
+	defer cancel()
+	raw, err := t.View(ctx, x.host, id, d.Name, arg)
+	return raw, x.verbProblem(ctx, d, err)
+}
+
+// verbProblem makes a problem of the error of a verb or a view. An error of a call that no rule knows is
+// that of the job type, for example of the Validate of an input. A verb of a whole pool acts on one
+// partition after another, so an error may leave some of it done; enqueue alone is one turn.
+func (x *exchange) verbProblem(ctx context.Context, d verbs.Description, err error) error {
+	if err == nil {
+		return nil
+	}
+	p := ruled(err, rules, jobRules)
+	switch {
+	case p != nil:
+	case d.Role == verbs.Call && ctx.Err() == nil:
+		p = &problem{Type: "refused", Title: "The job type has refused it.", Status: http.StatusUnprocessableEntity, Detail: err.Error(), Outcome: none}
+	default:
+		return err
+	}
+	if d.Whole && d.Name != enqueueVerb && !errors.Is(err, jobs.ErrInvalid) && !errors.Is(err, verbs.ErrUnknown) {
+		p.Outcome = unknown
+	}
+	return p
+}
+
+// target is an object that the parts of a path name.
+func (x *exchange) target(class, name string) storage.ID {
+	return storage.ID{Class: x.path(class), Name: x.path(name)}
+}

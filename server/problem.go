@@ -65,8 +65,7 @@ var rules = []rule{
 	{is: auth.ErrNoCredentials, problem: problem{Type: "no-credentials", Title: "The request has no credentials.", Status: 401, Outcome: none}},
 	{is: auth.ErrBadCredentials, problem: problem{Type: "bad-credentials", Title: "The credentials are wrong, revoked or too old.", Status: 401, Outcome: none}},
 
-	{is: object.ErrUnknown, problem: problem{Type: "outcome-unknown", Title: "The wait for the answer has ended, and the handler goes on.", Status: 504, Outcome: unknown, Retryable: true,
-		Detail: "repeat the request with the same Idempotency-Key to get its answer"}},
+	{is: object.ErrUnknown, problem: problem{Type: "outcome-unknown", Title: "The wait has ended before the work.", Status: 504, Outcome: unknown, Retryable: true}},
 	{is: object.ErrStorage, problem: problem{Type: "storage-failed", Title: "The store has failed.", Status: 503, Outcome: unknown}},
 	{is: object.ErrNoSpace, problem: problem{Type: "no-space", Title: "The disk is nearly full.", Status: 507, Outcome: none, Retryable: true}},
 	{is: object.ErrShutdown, problem: problem{Type: "shutting-down", Title: "The host is shutting down.", Status: 503, Outcome: none, Retryable: true, retryAfter: 1}},
@@ -91,7 +90,7 @@ func problemOf(err error) *problem {
 	if errors.As(err, &c) {
 		return c.problem()
 	}
-	if p := ruled(err); p != nil {
+	if p := ruled(err, rules, jobRules); p != nil {
 		return p
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
@@ -101,8 +100,8 @@ func problemOf(err error) *problem {
 }
 
 // ruled returns the problem of the first rule that an error matches, or nil.
-func ruled(err error) *problem {
-	for _, r := range slices.Concat(rules, jobRules) {
+func ruled(err error, tables ...[]rule) *problem {
+	for _, r := range slices.Concat(tables...) {
 		if errors.Is(err, r.is) {
 			p := r.problem
 			if r.tell {

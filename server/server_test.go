@@ -146,3 +146,8 @@ func (f *fixture) do(r *http.Request) reply {
 	}
 	return reply{a.StatusCode, a.Header, string(b)}
 }
+
+// principal is an admin who may call all methods of a class.
+func principal(class string) auth.Principal {
+	return auth.Principal{Role: auth.Admin, Grants: []auth.Grant{{Class: class}}}
+}

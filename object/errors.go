@@ -84,6 +84,10 @@ var (
 	ErrUnknown = errors.New("object: outcome is unknown")
 )
 
+// ErrEventsMissed is returned by Tap.Next if the events behind its cursor are gone: they
+// have expired, or memory has them no more. Read the present state, and begin a new tap.
+var ErrEventsMissed = errors.New("events behind the cursor are gone")
+
 // ErrBadCursor refuses a DeadLettersOptions.After that is not the Next of a page.
 var ErrBadCursor = storage.ErrBadCursor
 

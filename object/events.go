@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"sync"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/object/internal/tap"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -128,143 +129,203 @@ func decodeEvent(seq uint64, value []byte) (Event, error) {
 // last element. To miss no event across restarts, store the last sequence number that you
 // have handled and pass it as after; 0 begins with the oldest event that is kept.
 func (h *Host) Watch(ctx context.Context, id storage.ID, after uint64) iter.Seq2[Event, error] {
-	const page = 256
 	return func(yield func(Event, error) bool) {
+		if err := validID(id); err != nil {
+			yield(Event{}, err)
+			return
+		}
+		t := h.listen(id, after)
+		defer t.Close()
 		for {
-			more, err := h.watchPage(ctx, id, after, page, func(e Event) bool {
-				after = e.Seq
-				return yield(e, nil)
-			})
+			events, err := t.Next(ctx)
+			for _, e := range events {
+				if !yield(e.Event, nil) {
+					return
+				}
+			}
 			if err != nil {
 				yield(Event{}, err)
-			}
-			if err != nil || !more {
 				return
 			}
 		}
 	}
 }
 
-// watchPage passes the next page of events to yield, or waits for the next event if there
-// is none now. It reports whether the watch goes on. It enters before it reads, so that an
-// event that is committed between the read and the wait ends the wait.
-func (h *Host) watchPage(ctx context.Context, id storage.ID, after uint64, page int, yield func(Event) bool) (bool, error) {
-	news := h.watch.enter(id)
-	defer h.watch.leave(id, news)
-	events, err := h.Events(ctx, id, after, page)
-	if err != nil {
-		return false, err
+// TapOptions say which events a Tap gives. The zero value is those of all objects from now on.
+type TapOptions struct {
+	// Class is that of the objects. Default: all.
+	Class string
+	// Name is that of the one object. Default: all of the class.
+	Name string
+	// After is the TapEvent.Cursor of the last event that the reader has, or what Tap.Cursor
+	// returned. Default: the events from now on, or, of one object, those that are kept.
+	After uint64
+}
+
+// TapEvent is an event with its object.
+type TapEvent struct {
+	ID storage.ID `json:"id"`
+	// Cursor grows from event to event of a tap. Of a tap to one object it is the event's
+	// sequence number, and holds for as long as that event is kept. Of the others it is the
+	// place in the order of all events, and holds for as long as the host keeps it in memory.
+	Cursor uint64 `json:"cursor"`
+	Event
+}
+
+// A Tap gives the events of all objects, of a class or of one object in the order of each
+// object's commits, and each only once it is durable. It costs no goroutine, and its events are
+// in memory once for all taps. Its methods are for one goroutine at a time. Host.Tap makes it.
+type Tap struct {
+	host     *Host
+	key      storage.ID // without a name: a class; without both: all
+	listener *tap.Listener[Event]
+
+	// The fields below are of a tap to one object. Its events come from the store until reading
+	// ends, then from memory, and again from the store if it was too slow for that.
+	reading bool
+	strict  bool   // it tells that events were missed
+	after   uint64 // the sequence number of the last event that it gave
+}
+
+// The bounds of what Tap.Next returns.
+const (
+	tapEvents = 256
+	tapBytes  = 1 << 20
+)
+
+// Tap begins to listen to events. The caller calls Close at the end. While nobody listens,
+// events cost a host nothing more. A tap to all objects or to a class has the newest 65,536
+// events or 16 MiB behind it, from its beginning to a minute after the last such tap has
+// closed, and never more than this process. A tap to one object reads what is stored. Tap returns ErrBadName.
+func (h *Host) Tap(o TapOptions) (*Tap, error) {
+	key := storage.ID{Class: o.Class, Name: o.Name}
+	check := key
+	if o.Name == "" && o.Class != "" {
+		check.Name = "any"
 	}
-	for _, e := range events {
-		if !yield(e) {
-			return false, nil
+	if check != (storage.ID{}) {
+		if err := validID(check); err != nil {
+			return nil, err
 		}
 	}
-	if len(events) > 0 {
-		return true, nil
+	t := h.listen(key, o.After)
+	t.strict = true
+	return t, nil
+}
+
+// listen begins a tap.
+func (h *Host) listen(key storage.ID, after uint64) *Tap {
+	t := &Tap{host: h, key: key, listener: h.taps.Listen(key), reading: key.Name != "", after: after}
+	if after != 0 && !t.reading {
+		t.listener.From(after)
 	}
-	return true, h.waitFor(ctx, news.told)
+	return t
 }
 
-// waitFor waits until an event is announced, or until ctx or the host ends, which is an
-// error.
-func (h *Host) waitFor(ctx context.Context, news <-chan struct{}) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(context.Canceled)
-	stop := h.watch.onStop(cancel)
-	defer stop()
-	return h.seams.Executor.Wait(ctx, news)
-}
+// Close ends the tap. Later calls of Next are a mistake; a second Close does nothing.
+func (t *Tap) Close() { t.listener.Close(t.host.seams.Steady()) }
 
-// watchers holds the watches of a host that wait for an event. An object without a watch
-// has no entry, so a commit with events costs it one look into a map. The mutex guards all
-// fields; it is held for a few instructions only, because each such commit takes it.
-type watchers struct {
-	mu      sync.Mutex
-	m       map[storage.ID]*news
-	stops   map[uint64]context.CancelCauseFunc // of the waits under way, by a number of their own
-	nextKey uint64                             // the last number given to a wait
-	cause   error                              // why the host has ended; nil while it lives
-}
-
-// news stands for the next event of one object. All watches of the object that wait at a
-// time share it, so one close of its channel wakes them all.
-type news struct {
-	told     chan struct{} // closed when the event is committed
-	watchers int           // how many watches share it; guarded by watchers.mu
-}
-
-// enter returns the news of id, and makes it for the first watch. The caller calls leave
-// with it when it no longer waits.
-func (w *watchers) enter(id storage.ID) *news {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.m == nil {
-		w.m = make(map[storage.ID]*news)
+// Cursor tells how far the tap is, for TapOptions.After: it has given each of its events up to
+// there. It moves on with the events of others too, so that it stays valid for longer than
+// the Cursor of the last event.
+func (t *Tap) Cursor() uint64 {
+	if t.key.Name != "" {
+		return t.after
 	}
-	n := w.m[id]
-	if n == nil {
-		n = &news{told: make(chan struct{})}
-		w.m[id] = n
-	}
-	n.watchers++
-	return n
+	return t.listener.Position()
 }
 
-// leave undoes enter. The last watch takes the entry out of the map, unless tell has done
-// so or another news is in its place.
-func (w *watchers) leave(id storage.ID, n *news) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if n.watchers--; n.watchers == 0 && w.m[id] == n {
-		delete(w.m, id)
-	}
-}
-
-// tell wakes the watches of an object. The goroutine of a turn calls it after a commit
-// with events; the watches then read the events, and wait until they are durable.
-func (w *watchers) tell(id storage.ID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if n := w.m[id]; n != nil {
-		delete(w.m, id)
-		close(n.told)
+// Next returns the next events, at most 256, and waits for the first until ctx or the host
+// ends. A ctx that has ended leaves the tap as it was, so a caller may look after something else
+// now and then. Next returns ErrEventsMissed if events between the cursor and the next one are not
+// there any more; then the caller reads the present state, and begins with a new tap.
+func (t *Tap) Next(ctx context.Context) ([]TapEvent, error) {
+	for {
+		if err := seam.Cause(ctx); err != nil {
+			return nil, err
+		}
+		if t.reading {
+			events, err := t.read(ctx)
+			if len(events) > 0 || err != nil {
+				return events, err
+			}
+		}
+		entries, news, err := t.listener.Take(tapEvents, tapBytes)
+		switch {
+		case errors.Is(err, tap.ErrGap) && t.key.Name != "":
+			t.reading = true
+			t.listener.FromNow()
+		case errors.Is(err, tap.ErrGap):
+			return nil, fmt.Errorf("object: tap: %w", ErrEventsMissed)
+		case err != nil:
+			return nil, err
+		case len(entries) == 0:
+			if err := t.host.seams.Executor.Wait(ctx, news); err != nil {
+				return nil, err
+			}
+		default:
+			if events := t.given(entries); len(events) > 0 {
+				return events, nil
+			}
+		}
 	}
 }
 
-// onStop has cancel called when the host ends, or calls it now if the host has ended. The
-// caller calls forget when it no longer waits.
-func (w *watchers) onStop(cancel context.CancelCauseFunc) (forget func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.cause != nil {
-		cancel(w.cause)
-		return func() {}
+// read returns the next events of an object from the store. The listener stands at a time before
+// the look, so an event that the look does not see comes from memory afterwards. A cursor is
+// good while its event is stored, because events go in the order in which they came.
+func (t *Tap) read(ctx context.Context) (out []TapEvent, err error) {
+	from, known := t.after, t.strict && t.after != 0
+	if known {
+		from--
 	}
-	if w.stops == nil {
-		w.stops = make(map[uint64]context.CancelCauseFunc)
+	events, err := t.host.Events(ctx, t.key, from, tapEvents)
+	if err != nil {
+		return nil, err
 	}
-	w.nextKey++
-	key := w.nextKey
-	w.stops[key] = cancel
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.stops, key)
+	t.reading = len(events) == tapEvents
+	if known {
+		if len(events) == 0 || events[0].Seq != t.after {
+			return nil, named(t.key, ErrEventsMissed)
+		}
+		events = events[1:]
 	}
+	for _, e := range events {
+		out = append(out, TapEvent{t.key, e.Seq, e})
+		t.after = e.Seq
+	}
+	return out, nil
 }
 
-// stop ends all watches with err, and later ones at once. The cancel functions are called
-// without the mutex, because the goroutines that they wake take it.
-func (w *watchers) stop(err error) {
-	w.mu.Lock()
-	if w.cause == nil {
-		w.cause = err
+// given turns entries into events. It leaves out those of an object that the tap has read from
+// the store already.
+func (t *Tap) given(entries []*tap.Entry[Event]) []TapEvent {
+	out := make([]TapEvent, 0, len(entries))
+	for _, e := range entries {
+		cursor := e.Position
+		if t.key.Name != "" {
+			if e.Seq <= t.after {
+				continue
+			}
+			cursor, t.after = e.Seq, e.Seq
+		}
+		out = append(out, TapEvent{e.ID, cursor, e.Value})
 	}
-	stops := w.stops
-	w.stops = nil
-	w.mu.Unlock()
-	for _, cancel := range stops {
-		cancel(err)
+	return out
+}
+
+// tapped returns the events that the turn has committed, for those that listen; none if nobody
+// does. The batch still holds them.
+func (t *turn) tapped() (events []tap.Event[Event]) {
+	a, h := t.act, t.act.host
+	if !t.writes.events || !h.taps.On() || !h.taps.Wants(a.object.ID, t.at) {
+		return nil
 	}
+	const more = 200 // of the event and its places in lists
+	t.batch.Events(func(seq uint64, value []byte) {
+		e, _ := decodeEvent(seq, value) // Emit has encoded it
+		size := len(a.object.ID.Class) + len(a.object.ID.Name) + len(e.Kind) + len(e.Data) + more
+		events = append(events, tap.Event[Event]{Seq: seq, Bytes: size, Value: e})
+	})
+	return events
 }

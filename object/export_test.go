@@ -11,12 +11,8 @@ func SetRecallBytes(h *Host, n int64) { h.filterBudget.total = n }
 // RecallBytes is the memory that they take.
 func RecallBytes(h *Host) int64 { return h.filterBudget.used.Load() }
 
-// Watched is how many objects somebody watches.
-func Watched(h *Host) int {
-	h.watch.mu.Lock()
-	defer h.watch.mu.Unlock()
-	return len(h.watch.m)
-}
+// Watched is how many objects and classes somebody listens to.
+func Watched(h *Host) int { return h.taps.Topics() }
 
 // Waits is the number of turns in the graph of waiting turns.
 func Waits(h *Host) int {

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/alarm"
 	"github.com/holdfast-dev/holdfast/object/internal/crew"
 	"github.com/holdfast-dev/holdfast/object/internal/labels"
+	"github.com/holdfast-dev/holdfast/object/internal/tap"
 	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -136,7 +137,7 @@ type Host struct {
 	// the filters over marks.
 	expiry       expiry
 	filterBudget filterBudget
-	watch        watchers        // calls of Watch that wait for an event
+	taps         *tap.Hub[Event] // the newest events, for Watch and Tap
 	labels       labels.Counts   // of the objects of all classes
 	held         holdWatch       // finds turns that hold their object for too long
 	unconfirmed  unconfirmedSync // makes unconfirmed commits durable a little later
@@ -195,6 +196,7 @@ func Open(o Options, defs ...Definition) (*Host, error) {
 	h.crew = crew.New(h.seams.Executor)
 	h.runway = crew.NewRunway(h.crew, h.store, h.lifecycle.calls)
 	h.afterDurable = crew.NewAfterDurable(h.crew, h.store)
+	h.taps = tap.New[Event](tap.Config{Durable: h.store.Durable, After: h.afterDurable.Do, Position: h.store.NextSeq})
 	h.metrics = newMetrics(h)
 	if err := h.start(); err != nil {
 		h.expiry.stop()

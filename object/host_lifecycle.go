@@ -150,7 +150,7 @@ func (h *Host) fail(err error) {
 	}
 	if h.lifecycle.end(err) {
 		h.options.Logger.Error("host ends: storage failed", "error", err)
-		h.watch.stop(err)
+		h.taps.Stop(err)
 		h.alarms.Stop()
 		h.mail.later.Stop()
 		h.flightLog.suspects.close()
@@ -191,7 +191,7 @@ func (h *Host) Shutdown(ctx context.Context) error {
 	h.flightLog.suspects.close()
 	h.closePermits()
 	h.expiry.stop()
-	h.watch.stop(ErrShutdown)
+	h.taps.Stop(ErrShutdown)
 	h.awaits.end()
 	var late error
 	if h.awaitIdle(ctx) != nil {

@@ -24,7 +24,10 @@ import (
 //     that its memory depends on the ticket.
 //  6. Expiry: the sweep learns when the first of the new marks and events expires.
 //  7. Scheduler: tellScheduler passes on a new, changed or removed alarm.
-//  8. Afterwards: settle starts the routines and calls the functions that waited for the
+//  8. Events: those that somebody listens to enter the ring of package tap. All that the
+//     commit changes can be seen by now, and no message of it is under way yet, so an event
+//     that answers to this one comes behind it.
+//  9. Afterwards: settle starts the routines and calls the functions that waited for the
 //     commit, then endCommit lifts the fence.
 //
 // An error before step 4 leaves nothing behind. An error of step 4 ends the host, except
@@ -70,7 +73,7 @@ type writes struct {
 	removes  bool       // the turn removes a key, a mark, the alarm or the open mark
 	open     openChange // of the open-execution mark
 	purge    bool       // the object ends with this turn
-	events   bool       // the turn emits events, so watches are woken after the commit
+	events   bool       // the turn emits events, for which others may listen
 	sent     *message   // the newest message that the turn sends, with the others behind it
 }
 
@@ -121,7 +124,7 @@ func (t *turn) dirty() bool {
 	return t.writes.alarmSet || t.writes.purge || t.relabelled() || t.batch != nil && !t.batch.Empty()
 }
 
-// commit applies the turn's writes, in the eight steps listed above. last says that the
+// commit applies the turn's writes, in the nine steps listed above. last says that the
 // handler has returned: then the alarm that the turn handled is removed in the same batch,
 // unless the handler set another one (A4). A turn that wrote nothing makes no commit, and
 // only takes the steps that waited for it.
@@ -304,7 +307,6 @@ func (a *activation) endCommit() {
 func (t *turn) committed(ticket storage.Ticket, row *alarm.Row) {
 	a, h := t.act, t.act.host
 	moved := t.writes.alarmSet || row == nil && a.row != nil
-	events := t.writes.events
 	t.purged = t.purged || t.writes.purge
 	a.depend(ticket)
 	a.empty = t.object.Number == 0 || t.onlyAlarm()
@@ -324,20 +326,20 @@ func (t *turn) committed(ticket storage.Ticket, row *alarm.Row) {
 	if sent != nil {
 		sent = numbered(sent, t.batch, ticket)
 	}
-	t.dropWrites()
 	if moved {
 		h.tellScheduler(old, a.object, a.row)
 	}
 	if old.Label != a.object.Label {
 		h.labels.Move(a.object.ID.Class, old.Label, a.object.Label)
 	}
+	if events := t.tapped(); events != nil {
+		h.taps.Enter(a.object.ID, ticket, events)
+	}
+	t.dropWrites()
 	t.after = after
 	t.settle(ticket)
 	if sent != nil {
 		h.mail.handOver(sent)
-	}
-	if events {
-		h.watch.tell(a.object.ID)
 	}
 }
 

@@ -82,15 +82,23 @@ func (x *exchange) authorize() error {
 		return err
 	}
 	x.who = who
+	if err := x.allowed(); err != nil {
+		return err
+	}
+	return x.rates.take(who.ID)
+}
+
+// allowed checks the role of the principal.
+func (x *exchange) allowed() error {
 	if need, ok := x.route.access.role(); ok {
 		if err := x.needs(need); err != nil {
 			return err
 		}
-		if who.Prefix != "" && !x.route.single {
+		if x.who.Prefix != "" && !x.route.single {
 			return notFound()
 		}
 	}
-	return x.rates.take(who.ID)
+	return nil
 }
 
 // needs returns a problem 403 if the principal's role is below one.

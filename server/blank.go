@@ -22,20 +22,29 @@ var blank = []string{
 // told answers with a value in JSON as the role of the principal may see it. All answers of the routes of
 // jobs, pools and dead letters that do not need the role reader go through it.
 func (x *exchange) told(v any) error {
+	shown, err := x.visible(v)
+	if err != nil {
+		return err
+	}
+	return x.json(http.StatusOK, shown)
+}
+
+// visible returns what the role of the principal may see of a value that JSON can have.
+func (x *exchange) visible(v any) (any, error) {
 	if x.who.Role >= auth.Reader {
-		return x.json(http.StatusOK, v)
+		return v, nil
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("answer: %w", err)
+		return nil, fmt.Errorf("answer: %w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber() // counters may be greater than a float64 tells exactly
 	var all any
 	if err := d.Decode(&all); err != nil {
-		return fmt.Errorf("answer: %w", err)
+		return nil, fmt.Errorf("answer: %w", err)
 	}
-	return x.json(http.StatusOK, blanked(all))
+	return blanked(all), nil
 }
 
 // blanked leaves the fields of blank out of a value of JSON, in place.

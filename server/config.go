@@ -1,10 +1,12 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +18,8 @@ import (
 
 // Config says what a Server exposes, to whom and within which bounds.
 type Config struct {
-	// Auth says who makes a request. It must be given; Insecure lets everyone in.
+	// Auth says who makes a request. It must be given: auth.Tokens in production, or
+	// auth.Insecure, which lets everyone on this machine in.
 	Auth auth.Authenticator
 	// Objects are the classes with methods that can be called.
 	Objects []Exposed
@@ -36,6 +39,23 @@ type Config struct {
 	Timeout time.Duration
 	// CallsPerSecond bounds the requests of one principal. Default 0: no bound.
 	CallsPerSecond float64
+	// TLS makes Serve speak TLS, with the certificates in it. Default: plain HTTP, which Serve
+	// offers on the loopback alone.
+	TLS *tls.Config
+	// BehindTLS says that a proxy in front ends TLS, so that Serve may offer plain HTTP on other
+	// addresses. Default: false.
+	BehindTLS bool
+	// Listening is called once by Serve, with the addresses on which it listens, before it
+	// answers a request. Default: nothing is called.
+	Listening func(at []net.Addr)
+	// Linger is how long Serve goes on after its context has ended, while /readyz answers 503: a
+	// little more than the time between two looks of a load balancer. Default: 0.
+	Linger time.Duration
+	// ShutdownTimeout bounds the end of Serve after Linger: of the requests under way, and of the
+	// host. Default: 20 s.
+	ShutdownTimeout time.Duration
+	// KeepHost makes Serve leave the host open when it ends. Default: Serve shuts it down.
+	KeepHost bool
 	// Logger takes one line for each panic and each error 500. Default: slog.Default().
 	Logger *slog.Logger
 }
@@ -66,6 +86,9 @@ func (c *Config) setDefaults() {
 	if c.Timeout == 0 {
 		c.Timeout = time.Minute
 	}
+	if c.ShutdownTimeout == 0 {
+		c.ShutdownTimeout = defaultShutdownTimeout
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -80,16 +103,28 @@ func (c *Config) check(classes map[string]object.ClassInfo) (map[string]methods,
 		return nil, fmt.Errorf("Config.MaxBodyBytes is %d", c.MaxBodyBytes)
 	case c.Timeout < 0:
 		return nil, fmt.Errorf("Config.Timeout is %v", c.Timeout)
+	case c.Linger < 0:
+		return nil, fmt.Errorf("Config.Linger is %v", c.Linger)
+	case c.ShutdownTimeout < 0:
+		return nil, fmt.Errorf("Config.ShutdownTimeout is %v", c.ShutdownTimeout)
+	case c.TLS != nil && len(c.TLS.Certificates) == 0 && c.TLS.GetCertificate == nil && c.TLS.GetConfigForClient == nil:
+		return nil, errors.New("Config.TLS has no certificate")
 	case !(c.CallsPerSecond >= 0 && c.CallsPerSecond < math.Inf(1)):
 		return nil, fmt.Errorf("Config.CallsPerSecond is %v", c.CallsPerSecond)
 	case slices.Contains(c.Hosts, ""):
 		return nil, errors.New("Config.Hosts has an empty value")
+	}
+	if t, ok := c.Auth.(separated); ok && t.Separator() != c.Separator {
+		return nil, fmt.Errorf("Config.Separator is %q, and the prefixes of Config.Auth end in %q", c.Separator, t.Separator())
 	}
 	if err := checkJobs(c.Jobs, classes); err != nil {
 		return nil, err
 	}
 	return exposed(c.Objects, classes)
 }
+
+// separated is an Authenticator that has checked that all its prefixes end in a separator.
+type separated interface{ Separator() string }
 
 // checkJobs returns the first mistake in Config.Jobs.
 func checkJobs(jobs []verbs.Described, classes map[string]object.ClassInfo) error {

@@ -1,4 +1,379 @@
 package server
 
-// eventRoutes are the routes of streams of events.
-func (s *Server) eventRoutes() []route { return nil }
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server/auth"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// eventRoutes are the routes of streams of events, as text/event-stream.
+func (s *Server) eventRoutes() []route {
+	kind := param{name: "kind", help: "only events of this kind, or of these, with commas between"}
+	prefix := param{name: "name", help: "only objects with names that begin with it"}
+	after := param{name: "after", help: "the id of the last event that the client has, if the header Last-Event-ID cannot say it"}
+	one := param{name: "after", help: after.help + "; 0 begins with the oldest event that is kept"}
+	return []route{
+		{method: "GET", pattern: "/v1/events", access: viewer, answer: raw{}, handle: (*exchange).events,
+			params: []param{kind, prefix, after},
+			help:   "Stream the events of all objects. Below the role reader they have no data."},
+		{method: "GET", pattern: "/v1/events/{class}", access: viewer, answer: raw{}, handle: (*exchange).events,
+			params: []param{kind, prefix, after},
+			help:   "Stream the events of the objects of a class. Below the role reader they have no data."},
+		{method: "GET", pattern: "/v1/objects/{class}/{name}/events", access: viewer, single: true, answer: raw{}, handle: (*exchange).objectEvents,
+			params: []param{kind, one},
+			help:   "Stream the events of an object, those that are stored too. Below the role reader they have no data."},
+		{method: "GET", pattern: "/v1/object/events", access: viewer, single: true, answer: raw{}, handle: (*exchange).objectEvents,
+			params: []param{{name: "class", help: "of the object"}, {name: "name", help: "of the object"}, kind, one},
+			help:   "Stream the events of an object, those that are stored too. Below the role reader they have no data."},
+	}
+}
+
+// events streams those of a class, or of all objects. An unknown class has events too, those of
+// objects that an earlier program has left, so it is none here but for one of the library.
+func (x *exchange) events() error {
+	class := x.path("class")
+	if _, ok := x.classes[class]; class != "" && (!ok || system(class)) {
+		return &problem{Type: "unknown-class", Title: "The host has no such class.", Status: http.StatusNotFound, Outcome: none}
+	}
+	return x.stream(&stream{of: object.TapOptions{Class: class}, prefix: x.param("name")})
+}
+
+// objectEvents streams those of one object.
+func (x *exchange) objectEvents() error {
+	id, err := x.plain()
+	if err != nil {
+		return err
+	}
+	return x.stream(&stream{of: object.TapOptions{Class: id.Class, Name: id.Name}})
+}
+
+// stream is one answer that goes on. The goroutine of its request does all of it, also the pings,
+// so that nothing writes after its end.
+type stream struct {
+	*exchange
+	control *http.ResponseController
+	of      object.TapOptions
+	prefix  string   // of the names of objects
+	kinds   []string // none: all
+	tap     *object.Tap
+	frames  bytes.Buffer // that are to be written
+	asked   time.Time    // when the principal was last asked for
+	wrote   time.Time    // when frames were last written
+}
+
+// stream serves a stream until its client leaves, its principal may not see it any more, or the
+// server or the host ends.
+func (x *exchange) stream(st *stream) error {
+	st.exchange, st.control = x, http.NewResponseController(x.w)
+	if kinds := x.param("kind"); kinds != "" {
+		st.kinds = strings.Split(kinds, ",")
+	}
+	given, err := st.after()
+	if err != nil {
+		return err
+	}
+	ctx, leave, err := x.streams.enter(x.r.Context(), x.who.ID, x.limits)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := st.begin(ctx, given); err != nil || x.r.Method == http.MethodHead {
+		return err
+	}
+	defer st.tap.Close()
+	for err == nil {
+		if err = st.flush(); err == nil {
+			err = st.next(ctx)
+		}
+	}
+	return st.end(ctx, err)
+}
+
+// retry is how long a browser waits before it comes back.
+const retry = 2 * time.Second
+
+var (
+	errStreamClosed = errors.New("server: the server closes")
+	errRevoked      = errors.New("server: the principal may not see the stream any more")
+	errClientGone   = errors.New("server: the client does not read")
+)
+
+// after reads where the client was, and reports whether it said so. A browser that comes back
+// says it in the header.
+func (st *stream) after() (given bool, err error) {
+	text := st.r.Header.Get("Last-Event-ID")
+	if text == "" {
+		text = st.param("after")
+	}
+	if text == "" {
+		return false, nil
+	}
+	digits, isPlace := strings.CutPrefix(text, "p")
+	st.of.After, err = strconv.ParseUint(digits, 10, 64)
+	if err != nil || isPlace == st.single() {
+		return false, object.ErrBadCursor
+	}
+	if st.of.After == 0 && isPlace {
+		return false, object.ErrBadCursor
+	}
+	return true, nil
+}
+
+// single reports whether the stream is of one object.
+func (st *stream) single() bool { return st.of.Name != "" }
+
+// cursor is the id of an event on the wire. It has a letter if it is a place in the order of all
+// events, because that is no number of an event of an object.
+func (st *stream) cursor(at uint64) string {
+	if st.single() {
+		return strconv.FormatUint(at, 10)
+	}
+	return "p" + strconv.FormatUint(at, 10)
+}
+
+// begin begins the tap and the answer. It refuses a writer that has no deadlines, because a client
+// that does not read would hold the stream for ever.
+func (st *stream) begin(ctx context.Context, given bool) error {
+	if errors.Is(st.deadline(), http.ErrNotSupported) {
+		return &problem{Type: "no-streams", Title: "The server cannot stream.", Status: http.StatusInternalServerError, Outcome: none,
+			Detail: "a ResponseWriter between net/http and the server has no method Unwrap"}
+	}
+	fmt.Fprintf(&st.frames, "retry: %d\n\n", retry.Milliseconds())
+	begin := st.snapshot
+	if given {
+		begin = func(context.Context) error { return st.listen() }
+	}
+	if err := begin(ctx); err != nil {
+		return err
+	}
+	st.asked = time.Now()
+	h := st.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	st.w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+func (st *stream) deadline() error {
+	return st.control.SetWriteDeadline(time.Now().Add(st.limits.writeTime))
+}
+
+// flush writes the frames.
+func (st *stream) flush() error {
+	if st.frames.Len() == 0 {
+		return nil
+	}
+	_ = st.deadline()
+	_, err := st.w.Write(st.frames.Bytes())
+	if err == nil {
+		err = st.control.Flush()
+	}
+	if err != nil {
+		return errClientGone
+	}
+	st.wrote = time.Now()
+	if st.frames.Reset(); st.frames.Cap() > keptFrames {
+		st.frames = bytes.Buffer{}
+	}
+	return nil
+}
+
+// keptFrames is how much memory a stream keeps for its next frames.
+const keptFrames = 4 << 10
+
+// listen begins the tap at of.After.
+func (st *stream) listen() error {
+	tap, err := st.host.Tap(st.of)
+	if err != nil {
+		return err
+	}
+	if st.tap != nil {
+		st.tap.Close()
+	}
+	st.tap = tap
+	return nil
+}
+
+// snapshot tells a new client the state, and begins the tap behind it. A client of one object gets the
+// events from the newest on that the state has; if there is none, it has no place to come back to yet.
+func (st *stream) snapshot(ctx context.Context) error {
+	if !st.single() {
+		st.of.After = 0
+		if err := st.listen(); err != nil {
+			return err
+		}
+		counts, err := st.counts(ctx)
+		if err != nil {
+			return err
+		}
+		return st.frame("snapshot", st.cursor(st.tap.Cursor()), counts)
+	}
+	in, err := st.inspection(ctx, storage.ID{Class: st.of.Class, Name: st.of.Name})
+	if err != nil {
+		return err
+	}
+	id := ""
+	if st.of.After = 0; len(in.Events) > 0 {
+		st.of.After = in.Events[0].Seq
+		id = st.cursor(st.of.After)
+	}
+	shown, err := st.visible(in)
+	if err != nil {
+		return err
+	}
+	if err := st.frame("snapshot", id, shown); err != nil {
+		return err
+	}
+	return st.listen()
+}
+
+// labelCounts are how many objects of a class have each label.
+type labelCounts struct {
+	Class    string         `json:"class"`
+	Labels   map[string]int `json:"labels"`
+	Complete bool           `json:"complete"` // false for a while after the start: they are being counted
+}
+
+// counts are those of the classes of the stream. They are from memory, so it waits for the disk
+// afterwards, by a look at an object.
+func (st *stream) counts(ctx context.Context) (all []labelCounts, err error) {
+	for _, c := range st.host.Classes() {
+		if st.of.Class != "" && st.of.Class != c.Name || system(c.Name) {
+			continue
+		}
+		labels, complete := st.host.Labels(c.Name)
+		all = append(all, labelCounts{c.Name, labels, complete})
+	}
+	if len(all) > 0 {
+		_, err = st.host.Objects(ctx, all[0].Class, object.ObjectsOptions{Limit: 1})
+	}
+	return all, err
+}
+
+// next waits for events, or until it is time to ping or to ask for the principal again.
+func (st *stream) next(ctx context.Context) error {
+	wait, cancel := context.WithTimeout(ctx, st.limits.checkEvery)
+	defer cancel()
+	events, err := st.tap.Next(wait)
+	switch {
+	case errors.Is(err, object.ErrEventsMissed):
+		if err := st.frame("reset", "", struct{}{}); err != nil {
+			return err
+		}
+		return st.snapshot(ctx)
+	case err != nil && wait.Err() == nil:
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	for _, e := range events {
+		if err := st.event(e); err != nil {
+			return err
+		}
+	}
+	return st.look()
+}
+
+// look asks for the principal and pings, each if it is time. A ping has the place of the stream,
+// which moves on with the events that it leaves out.
+func (st *stream) look() error {
+	now := time.Now()
+	if now.Sub(st.asked) >= st.limits.checkEvery {
+		st.asked = now
+		if !st.stillMay() {
+			return errRevoked
+		}
+	}
+	if st.frames.Len() == 0 && now.Sub(st.wrote) >= st.limits.pingEvery {
+		if at := st.tap.Cursor(); at != 0 {
+			fmt.Fprintf(&st.frames, "id: %s\n", st.cursor(at))
+		}
+		st.frames.WriteString(": ping\n\n")
+	}
+	return nil
+}
+
+// stillMay reports whether the principal of the request may still see the stream. It gets the
+// role that it has now.
+func (st *stream) stillMay() bool {
+	who, err := st.config.Auth.Authenticate(st.r)
+	if err != nil || who.ID != st.who.ID {
+		return false
+	}
+	st.who = who
+	return st.allowed() == nil && (!st.single() || st.sees(st.of.Name) == nil)
+}
+
+// streamed is an event on the wire.
+type streamed struct {
+	Class string    `json:"class"`
+	Name  string    `json:"name"`
+	Seq   uint64    `json:"seq"`
+	At    time.Time `json:"at"`
+	Kind  string    `json:"kind"`
+	// Data is the payload if that is JSON, and DataBytes if not. Below reader there is neither.
+	Data      json.RawMessage `json:"data,omitempty"`
+	DataBytes []byte          `json:"dataBytes,omitempty"`
+	SizeBytes int             `json:"sizeBytes"` // of the payload
+}
+
+// event adds the frame of an event, unless the filters leave it out.
+func (st *stream) event(e object.TapEvent) error {
+	if system(e.ID.Class) || !strings.HasPrefix(e.ID.Name, st.prefix) || len(st.kinds) > 0 && !slices.Contains(st.kinds, e.Kind) {
+		return nil
+	}
+	v := streamed{Class: e.ID.Class, Name: e.ID.Name, Seq: e.Seq, At: e.At, Kind: e.Kind, SizeBytes: len(e.Data)}
+	switch {
+	case st.who.Role < auth.Reader:
+	case json.Valid(e.Data) && utf8.Valid(e.Data):
+		v.Data = e.Data
+	default:
+		v.DataBytes = e.Data
+	}
+	return st.frame("event", st.cursor(e.Cursor), v)
+}
+
+// frame adds one frame. JSON has no line break, so the data is one line.
+func (st *stream) frame(event, id string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("stream: %w", err)
+	}
+	if id != "" {
+		fmt.Fprintf(&st.frames, "id: %s\n", id)
+	}
+	fmt.Fprintf(&st.frames, "event: %s\ndata: %s\n\n", event, b)
+	return nil
+}
+
+// end tells the client why the stream ends, if the client has not left by itself. A stream that
+// cannot tell is cut, so that the client comes back.
+func (st *stream) end(ctx context.Context, err error) error {
+	reason := ""
+	switch {
+	case errors.Is(err, errRevoked):
+		reason = "revoked"
+	case errors.Is(err, errStreamClosed), errors.Is(err, object.ErrShutdown), errors.Is(err, object.ErrStorage):
+		reason = "closing"
+	case errors.Is(err, errClientGone), ctx.Err() != nil:
+		return nil
+	default:
+		return err
+	}
+	st.frames.Reset() // it may have been written in part
+	fmt.Fprintf(&st.frames, "event: bye\ndata: {\"reason\":%q}\n\n", reason)
+	_ = st.flush()
+	return nil
+}

@@ -24,6 +24,7 @@ type exchange struct {
 	who   auth.Principal
 	query url.Values // the parameters that the route has
 	err   error      // of the handler
+	timed bool       // the body has had a deadline
 }
 
 // json answers with a value in JSON.
@@ -61,45 +62,53 @@ func (x *exchange) answer(status int, kind string, b []byte) error {
 }
 
 // body reads the body, at most Config.MaxBodyBytes of it, and within the time of limits.
-func (x *exchange) body() ([]byte, error) {
+func (x *exchange) body() ([]byte, error) { return x.bodyUpTo(x.config.MaxBodyBytes) }
+
+// bodyUpTo is body with a limit of its own.
+func (x *exchange) bodyUpTo(limit int64) ([]byte, error) {
 	if e := x.r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		return nil, &problem{Type: "bad-encoding", Title: "The server takes no compressed body.", Status: http.StatusUnsupportedMediaType, Outcome: none}
 	}
-	if x.r.ContentLength > x.config.MaxBodyBytes {
-		return nil, x.tooLarge()
+	if x.r.ContentLength > limit {
+		return nil, tooLarge(limit)
 	}
 	// The writer below the wrapper closes the connection after a body that is too large.
-	body := http.MaxBytesReader(x.w.(*response).ResponseWriter, x.r.Body, x.config.MaxBodyBytes)
+	body := http.MaxBytesReader(x.w.(*response).ResponseWriter, x.r.Body, limit)
 	control := http.NewResponseController(x.w)
-	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+	if x.r.Header.Get("Expect") != "" {
+		_ = control.SetWriteDeadline(time.Now().Add(x.limits.answerTime)) // of "100 Continue"; that of an earlier answer may be over
+	}
+	x.timed = true
 	var b bytes.Buffer
 	for began, parts := time.Now(), time.Duration(0); ; parts++ {
 		_ = control.SetReadDeadline(began.Add(x.limits.bodyTime + parts*x.limits.bodyTimePerPart)) // a test's writer may have none
 		_, err := io.CopyN(&b, body, bodyPart)
 		if err == io.EOF {
+			// Without it the end of the time would look as if the client had gone.
+			_ = control.SetReadDeadline(time.Time{})
 			return b.Bytes(), nil
 		}
 		if err != nil {
-			return nil, x.bodyProblem(err)
+			return nil, bodyProblem(err)
 		}
 	}
 }
 
 // bodyProblem returns the problem of a body that cannot be read.
-func (x *exchange) bodyProblem(err error) error {
+func bodyProblem(err error) error {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return x.tooLarge()
+		return tooLarge(large.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &problem{Type: "slow-body", Title: "The body did not arrive in time.", Status: http.StatusRequestTimeout, Outcome: none, Retryable: true}
 	}
 	return badRequest("the body cannot be read")
 }
 
-func (x *exchange) tooLarge() error {
+func tooLarge(limit int64) error {
 	return &problem{Type: "body-too-large", Title: "The body is too large.", Status: http.StatusRequestEntityTooLarge, Outcome: none,
-		Detail: fmt.Sprintf("the limit is %d bytes", x.config.MaxBodyBytes)}
+		Detail: fmt.Sprintf("the limit is %d bytes", limit)}
 }
 
 // decode reads the body as one JSON value into *v. A field that *v does not have is refused,

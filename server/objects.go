@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -187,9 +188,19 @@ func (x *exchange) inspect() error {
 	if err != nil {
 		return err
 	}
-	in, err := x.host.Inspect(x.r.Context(), id)
+	in, err := x.inspection(x.r.Context(), id)
 	if err != nil {
 		return err
+	}
+	return x.told(in)
+}
+
+// inspection is the stored state of an object, without the names and keys that are not for the
+// principal.
+func (x *exchange) inspection(ctx context.Context, id storage.ID) (object.Inspection, error) {
+	in, err := x.host.Inspect(ctx, id)
+	if err != nil {
+		return in, err
 	}
 	if !x.isPlain(id.Class) {
 		in.Keys, in.NextKey, in.NextKeyBytes = nil, "", nil
@@ -200,7 +211,7 @@ func (x *exchange) inspect() error {
 	for i := range in.Messages {
 		x.hideSender(&in.Messages[i].From)
 	}
-	return x.told(in)
+	return in, nil
 }
 
 // hideSender takes away the name of an object that the prefix of the principal hides.

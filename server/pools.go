@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -80,7 +79,7 @@ func (x *exchange) poolView(name, id string, wait time.Duration) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), min(wait, x.config.Timeout))
+	ctx, cancel := x.untilEnd(x.r.Context(), min(wait, x.config.Timeout))
 	defer cancel()
 	raw, err := t.View(ctx, x.host, id, name, nil)
 	return raw, x.verbProblem(ctx, verbs.Description{}, err)

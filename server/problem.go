@@ -86,6 +86,9 @@ func problemOf(err error) *problem {
 	if errors.As(err, &p) {
 		return p
 	}
+	if p := triesProblem(err); p != nil {
+		return p
+	}
 	var c *callError
 	if errors.As(err, &c) {
 		return c.problem()
@@ -136,6 +139,7 @@ func (x *exchange) fail(err error) {
 	if len(p.Detail) > maxDetailBytes {
 		p.Detail = strings.ToValidUTF8(p.Detail[:maxDetailBytes], "") + "…"
 	}
+	x.answering()
 	p.write(w.ResponseWriter)
 }
 

@@ -19,6 +19,7 @@ func (w *response) WriteHeader(status int) {
 	}
 	if status >= 200 && w.status == 0 {
 		w.status = status
+		w.exchange.answering()
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -30,6 +31,7 @@ func (w *response) Write(b []byte) (int, error) {
 	}
 	if w.status == 0 {
 		w.status = http.StatusOK
+		w.exchange.answering()
 	}
 	return w.ResponseWriter.Write(b)
 }

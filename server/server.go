@@ -20,12 +20,14 @@ type Server struct {
 	origins *http.CrossOriginProtection
 	rates   *rates
 	limits  limits
+	streams streams
 	exposed map[string]methods          // by class
 	classes map[string]object.ClassInfo // of the host, by name
 	source  why.Source                  // the host as it is asked why
 	metrics http.Handler
 
 	operations *operations
+	serving    *serving
 }
 
 // limits are bounds that a user cannot change. A test makes them smaller.
@@ -33,12 +35,28 @@ type limits struct {
 	// A body is read within bodyTime, and bodyTimePerPart more for each bodyPart that has
 	// arrived, so that a slow client holds its connection for a time that is known.
 	bodyTime, bodyTimePerPart time.Duration
+	// An answer is taken by the client within answerTime, and bodyTimePerPart more for each
+	// bodyPart of it. Streams set their own.
+	answerTime time.Duration
+	// headerTime is from the accept, or the first byte of a later request, to the end of the
+	// header, which has at most headerBytes; idleTime is between two requests of a connection.
+	headerTime, idleTime time.Duration
+	headerBytes          int
+	// streams may be open in all, and streamsEach of one principal. A write of a stream takes at
+	// most writeTime. A stream without an event pings after pingEvery, and the principal of each is
+	// asked for again after checkEvery, so that a token that was revoked ends it.
+	streams, streamsEach             int
+	writeTime, pingEvery, checkEvery time.Duration
 }
 
 // bodyPart is how many bytes of a body are read at a time.
 const bodyPart = 64 << 10
 
-var defaultLimits = limits{bodyTime: 10 * time.Second, bodyTimePerPart: time.Second}
+var defaultLimits = limits{
+	bodyTime: 10 * time.Second, bodyTimePerPart: time.Second, answerTime: 10 * time.Second,
+	headerTime: 5 * time.Second, idleTime: 2 * time.Minute, headerBytes: 16 << 10,
+	streams: 10_000, streamsEach: 100, writeTime: 10 * time.Second, pingEvery: 15 * time.Second, checkEvery: 5 * time.Second,
+}
 
 // New makes the server of a host. The host stays the caller's, who shuts it down. It returns an
 // error that names the field of the Config that is wrong, for example a class that the host
@@ -62,7 +80,7 @@ func New(host *object.Host, c Config) (*Server, error) {
 	}
 	s := &Server{
 		host: host, config: c, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(),
-		rates: newRates(c.CallsPerSecond), limits: defaultLimits, exposed: exposed,
+		rates: newRates(c.CallsPerSecond), limits: defaultLimits, exposed: exposed, serving: newServing(),
 		classes: classes, source: why.Live(host, definitions...), metrics: metricsOf(host),
 		operations: newOperations(host, c.Jobs),
 	}

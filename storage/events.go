@@ -18,6 +18,18 @@ func (b *Batch) AddEvent(shard int, id ID, seq uint64, expires int64, value []by
 	b.indexExpiry(expires, k, ID{})
 }
 
+// Events calls f with each event that the batch stores, in the order of AddEvent. The value is
+// valid until the next change of the batch.
+func (b *Batch) Events(f func(seq uint64, value []byte)) {
+	for off := engine.HeaderBytes; off < len(b.data); {
+		kind, key, from, to, next := parseRecord(b.data, off)
+		if kind == engine.KindSet && key[2] == kindEvent {
+			f(binary.BigEndian.Uint64(key[len(key)-8:]), b.data[from+8:to]) // behind the time of expiry
+		}
+		off = next
+	}
+}
+
 // Events calls f with each event of id that has a greater sequence number than after,
 // in order, until f returns false. Events that have expired and are not yet removed
 // are among them.

@@ -1,7 +1,48 @@
 // Package auth says who makes a request and what that one may do.
 //
 // An Authenticator turns the credentials of a request into a Principal. The server asks the
-// Principal before it reads anything.
+// Principal before it reads anything. Tokens is the Authenticator of production:
+//
+//	tokens, err := auth.Tokens("tokens.json", auth.Options{}) // made by: holdfast token add
+//	srv, err := server.New(host, server.Config{Auth: tokens})
+//
+// # Tokens
+//
+// A token has 256 random bits. Add returns it once; the file has its SHA-256. A request
+// brings it in the header "Authorization: Bearer ...". A token is never taken from a URL, because
+// URLs stand in logs and histories.
+//
+//   - A token that was revoked, was taken out of the file or has expired is refused. A change of
+//     the file is seen within 5 s.
+//   - A file that cannot be read, for example because an editor has written half of it, changes
+//     nothing: the tokens that were read last stay valid, and the log has one line. A file that is
+//     removed revokes all.
+//   - The file of tokens must be readable and writable by its owner alone.
+//   - Processes that change the file at the same time lose no change, because each reads and
+//     writes it under a lock.
+//
+// The file is JSON:
+//
+//	{"version": 1, "tokens": [{
+//	  "id": "k3j5n2x7qz4abcde", "name": "worker of acme", "role": "none",
+//	  "grants": [{"class": "cart", "prefix": "acme/", "names": ["add"]}],
+//	  "created": "2026-11-23T08:00:00Z", "expires": "2027-02-21T08:00:00Z", "sha256": "9f86..."
+//	}]}
+//
+// # Sessions
+//
+// SignIn gives a browser a cookie in exchange for a token. The cookie is sealed with AES-GCM
+// under a key that each process draws for itself, so that no file holds the key, and a restart ends
+// all sessions. A session ends after 8 hours, and earlier with its token.
+//
+// # Tries
+//
+// An address, or a network of 64 bits with IPv6, has 5 wrong tries a minute in the sign-in form,
+// and 5 wrong bearer tokens. Further ones get a TooManyTriesError. A right bearer token is
+// always taken, because the clients behind one proxy share its address, and one of them
+// could otherwise shut out the others; 256 bits are not guessed at any rate.
+//
+// No token and no cookie stands in an error or in a line of the log.
 package auth
 
 import (
@@ -77,14 +118,17 @@ type Principal struct {
 	// begin with it: all else looks as if it did not exist. Empty: no limit.
 	Prefix string
 	Grants []Grant
+
+	every bool // may call everything that the server exposes: Insecure
 }
 
 // Sees reports whether the role of the principal covers the object, or the job, with a name.
 func (p Principal) Sees(name string) bool { return strings.HasPrefix(name, p.Prefix) }
 
-// MayCall reports whether a grant covers a method, or a verb, of the object, or the job, with a name.
+// MayCall reports whether a grant covers a method, or a verb, of the object, or the job, with a
+// name. The principal of Insecure may call everything.
 func (p Principal) MayCall(class, name, method string) bool {
-	return slices.ContainsFunc(p.Grants, func(g Grant) bool {
+	return p.every || slices.ContainsFunc(p.Grants, func(g Grant) bool {
 		return g.Class == class && strings.HasPrefix(name, g.Prefix) && (len(g.Names) == 0 || slices.Contains(g.Names, method))
 	})
 }
@@ -92,8 +136,9 @@ func (p Principal) MayCall(class, name, method string) bool {
 // An Authenticator says who makes a request. It is called by many goroutines at a time.
 type Authenticator interface {
 	// Authenticate returns who makes the request, from its headers and cookies alone: it
-	// reads no body. It returns ErrNoCredentials if the request has none, and an error that
-	// matches ErrBadCredentials if they are wrong, revoked or too old.
+	// reads no body. It returns an error that matches ErrNoCredentials if the request has none, an
+	// error that matches ErrBadCredentials if they are wrong, revoked or too old, and a
+	// *TooManyTriesError, which matches ErrBadCredentials too, if it was not told which.
 	Authenticate(r *http.Request) (Principal, error)
 }
 

@@ -1,6 +1,6 @@
 // Package cli is the command line of Holdfast: lists, one object, events, jobs and tasks, dead
-// letters, a check of all files, the work that a crash has left behind, and why something does not
-// run.
+// letters, a check of all files, the work that a crash has left behind, why something does not run, and
+// the tokens of a server.
 //
 // The verbs read a directory without changing a byte of it, so that a look leaves no trace for
 // the next open. The command holdfast is Main without definitions, and it runs no user code. A
@@ -58,7 +58,7 @@ func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errs 
 	if p.Name == "" {
 		p.Name = "holdfast"
 	}
-	s := &session{program: p, in: in, out: out}
+	s := &session{program: p, in: in, out: out, errs: errs}
 	root := s.root()
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -113,6 +113,7 @@ type session struct {
 	program Program
 	in      io.Reader
 	out     io.Writer
+	errs    io.Writer // for notes beside a result that a program reads from out
 	dir     string
 	format  string
 }
@@ -126,6 +127,7 @@ func (s *session) root() *cobra.Command {
 
 The store is that of a directory which no process has open; no byte of it changes, but by
 verbs with --open or --repair, which open the store as the program itself does.
+The verbs of token change the file of tokens of a server, and no store.
 Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot open, 4 refused.`,
 		Example:       fmt.Sprintf("  %s --dir data verify\n  %[1]s --dir data ls cart", s.program.Name),
 		SilenceUsage:  true,
@@ -142,6 +144,6 @@ Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot open, 4 refused.`,
 	root.PersistentFlags().StringVar(&s.dir, "dir", "", "directory of the store")
 	root.PersistentFlags().StringVarP(&s.format, "output", "o", "table", "table, wide or json")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(s.ls(), s.inspect(), s.events(), s.jobs(), s.tasks(), s.dead(), s.verify(), s.recover(), s.why())
+	root.AddCommand(s.ls(), s.inspect(), s.events(), s.jobs(), s.tasks(), s.dead(), s.verify(), s.recover(), s.why(), s.token())
 	return root
 }

@@ -21,6 +21,14 @@
 //   - Processes that change the file at the same time lose no change, because each reads and
 //     writes it under a lock.
 //
+// The file is JSON:
+//
+//	{"version": 1, "tokens": [{
+//	  "id": "k3j5n2x7qz4abcde", "name": "worker of acme", "role": "none",
+//	  "grants": [{"class": "cart", "prefix": "acme/", "names": ["add"]}],
+//	  "created": "2026-11-23T08:00:00Z", "expires": "2027-02-21T08:00:00Z", "sha256": "9f86..."
+//	}]}
+//
 // # Sessions
 //
 // SignIn gives a browser a cookie in exchange for a token. The cookie is sealed with AES-GCM

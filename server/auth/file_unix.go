@@ -16,12 +16,15 @@ func checkOwner(info fs.FileInfo) error {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return fmt.Errorf("others can read or write it, its mode is %#o: make it 0600", mode)
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if me := os.Geteuid(); ok && me != 0 && st.Uid != 0 && int(st.Uid) != me {
-		return fmt.Errorf("it belongs to user %d, and this process is user %d: give it to that one", st.Uid, me)
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && foreign(int(st.Uid), os.Geteuid()) {
+		return fmt.Errorf("it belongs to user %d, and this process is user %d: give it to that one", st.Uid, os.Geteuid())
 	}
 	return nil
 }
+
+// foreign reports whether a file of the user owner may not be trusted by a process of the user me. Root
+// can write all files and reads those of a server for it.
+func foreign(owner, me int) bool { return me != 0 && owner != 0 && owner != me }
 
 // keepOwner gives a new file the owner of the one that it replaces.
 func keepOwner(f *os.File, old fs.FileInfo) error {

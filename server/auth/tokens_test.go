@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/testing/loglines"
+	"github.com/holdfast-dev/holdfast/seam"
 )
 
 // fixture is a file of tokens with a log, on the virtual time of a bubble.
@@ -25,6 +26,9 @@ type fixture struct {
 	t    *testing.T
 	path string
 	log  *loglines.Recorder
+
+	mu      sync.Mutex
+	cookies []string // the values of all that were given
 }
 
 // inBubble runs a test on a file that does not exist yet, in virtual time. At the end no token
@@ -67,6 +71,11 @@ func (f *fixture) clean(text string) {
 	f.t.Helper()
 	if tokenText.MatchString(text) {
 		f.t.Errorf("a token stands in %q", text)
+	}
+	for _, c := range f.cookies {
+		if strings.Contains(text, c) {
+			f.t.Errorf("a cookie stands in %q", text)
+		}
 	}
 	for _, k := range f.view.Load().known {
 		if hex, _ := k.SHA256.MarshalText(); strings.Contains(text, string(hex)) {
@@ -216,7 +225,7 @@ func TestRevoked(t *testing.T) {
 		refused(t, f, request(text), ErrBadCredentials)
 		time.Sleep(5*time.Second - 1)
 		is(t, other, request(text), token)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		refused(t, other, request(text), ErrBadCredentials)
 		is(t, other, request(keptText), kept)
 		if err := f.Revoke(token.ID); !errors.Is(err, ErrNoToken) || strings.Contains(err.Error(), "\n") {
@@ -239,7 +248,7 @@ func TestExpires(t *testing.T) {
 		token, text := f.add(Token{Name: "ci", Role: Viewer, Expires: time.Now().Add(time.Hour)})
 		time.Sleep(time.Hour - 1)
 		is(t, f, request(text), token)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		refused(t, f, request(text), ErrBadCredentials)
 		if got := f.List(); len(got) != 1 {
 			t.Errorf("the expired token is not listed: %v", got)
@@ -704,6 +713,23 @@ func TestRequestsBesideChanges(t *testing.T) {
 	})
 }
 
+// lateClock has timers that cannot be stopped and run their functions when write is closed.
+type lateClock struct{ write chan struct{} }
+
+func (c lateClock) Now() time.Time { return time.Now() }
+
+func (c lateClock) AfterFunc(_ time.Duration, f func()) seam.Timer {
+	go func() {
+		<-c.write
+		f()
+	}()
+	return rung{}
+}
+
+type rung struct{}
+
+func (rung) Stop() bool { return false }
+
 // The last use is stored a minute after the first use, with one write for all uses of that minute,
 // and by Close. A use that cannot be stored is told once, and costs no request anything.
 func TestLastUse(t *testing.T) {
@@ -742,6 +768,26 @@ func TestLastUse(t *testing.T) {
 		is(t, f, request(text), token)
 		if err := f.Close(); err != nil || !used().Equal(time.Now().Truncate(time.Second)) {
 			t.Errorf("after Close the last use is %v: %v", used(), err)
+		}
+	})
+	inBubble(t, func(f *fixture) { // Close waits for a write that is under way, and may be called again
+		token, text := f.add(Token{Name: "ci", Role: Viewer})
+		late := lateClock{make(chan struct{})}
+		other := f.open(Options{Seams: seam.Seams{Clock: late}})
+		is(t, other, request(text), token)
+		closed := make(chan error, 1)
+		go func() { closed <- other.Close() }()
+		synctest.Wait()
+		if len(closed) > 0 {
+			t.Error("Close has not waited")
+		}
+		close(late.write)
+		if err := <-closed; err != nil || !strings.Contains(f.content(), "lastUse") {
+			t.Errorf("Close: %v\n%s", err, f.content())
+		}
+		is(t, other, request(text), token)
+		if err := other.Close(); err != nil {
+			t.Errorf("a second Close: %v", err)
 		}
 	})
 	inBubble(t, func(f *fixture) { // a use that another process has stored is not written again

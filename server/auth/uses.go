@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -24,6 +25,7 @@ type uses struct {
 
 	mu     sync.Mutex // guards the fields below; not held while the file is written
 	timer  seam.Timer
+	rung   chan struct{} // closed when the function of the timer has ended
 	closed bool
 	told   bool // the log has a line that the file cannot be written
 
@@ -44,9 +46,15 @@ func (u *uses) note(k *known, now time.Time) {
 func (u *uses) arm() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.closed {
-		u.timer = u.file.o.Seams.Clock.AfterFunc(usesEvery, u.rang)
+	if u.closed {
+		return
 	}
+	rung := make(chan struct{})
+	u.rung = rung
+	u.timer = u.file.o.Seams.Clock.AfterFunc(usesEvery, func() {
+		defer close(rung)
+		u.rang()
+	})
 }
 
 // rang stores the last uses, or sets the timer again if the file is being changed.
@@ -108,14 +116,17 @@ func (f *TokenFile) mergeUses(s *stored) (later bool) {
 	return later
 }
 
-// close stores the uses that are not stored yet.
+// close waits for a write that is under way and stores the uses that are not stored yet.
 func (u *uses) close() error {
 	u.mu.Lock()
-	u.closed = true
-	if u.timer != nil {
-		u.timer.Stop()
-	}
+	timer, rung := u.timer, u.rung
+	u.closed, u.timer = true, nil
 	u.mu.Unlock()
+	if timer != nil && !timer.Stop() {
+		if err := u.file.o.Seams.Executor.Wait(context.Background(), rung); err != nil {
+			return err
+		}
+	}
 	if !u.dirty.Load() {
 		return nil
 	}

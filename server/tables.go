@@ -88,11 +88,10 @@ func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte
 	if x.r.Header.Get("Idempotency-Key") != "" {
 		return nil, badRequest("the header Idempotency-Key is of calls: a verb that can be repeated under a key has it in its argument")
 	}
-	timeout, err := x.timeout()
+	ctx, cancel, err := x.within(context.WithoutCancel(x.r.Context()))
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), timeout)
 	defer cancel()
 	raw, err := t.Do(ctx, x.host, id, d.Name, arg)
 	return raw, x.verbProblem(ctx, d, err)
@@ -100,14 +99,23 @@ func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte
 
 // view asks a view that the principal may use. It ends with the client, because it changes nothing.
 func (x *exchange) view(t *verbs.Table, d verbs.Description, id string, arg []byte) ([]byte, error) {
-	timeout, err := x.timeout()
+	ctx, cancel, err := x.within(x.r.Context())
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), timeout)
 	defer cancel()
 	raw, err := t.View(ctx, x.host, id, d.Name, arg)
 	return raw, x.verbProblem(ctx, d, err)
+}
+
+// within bounds a context by the time of the request.
+func (x *exchange) within(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	timeout, err := x.timeout()
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	return ctx, cancel, nil
 }
 
 // verbProblem makes a problem of the error of a verb or a view. An error of a call that no rule knows is

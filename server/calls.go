@@ -150,11 +150,11 @@ func (e *callError) Unwrap() error { return e.err }
 // problem returns the problem of the call. Its outcome is none only if the runtime knows that
 // nothing is stored. An error that no rule knows is the handler's own.
 func (e *callError) problem() *problem {
-	p := ruled(e.err)
+	p := ruled(e.err, rules) // the errors of jobs are the handler's own here
 	switch untouched := object.Untouched(e.err); {
 	case p != nil:
 	case e.timedOut && untouched && (errors.Is(e.err, context.DeadlineExceeded) || errors.Is(e.err, context.Canceled)):
-		p = &problem{Type: "timeout", Title: "The call has waited too long for its turn, and will not run.", Status: http.StatusGatewayTimeout, Retryable: true}
+		p = &problem{Type: waitEnded, Title: "The call has waited too long for its turn, and will not run.", Status: http.StatusGatewayTimeout, Retryable: true}
 	default:
 		p = &problem{Type: "handler-failed", Title: "The handler has returned an error.", Status: http.StatusUnprocessableEntity, Detail: e.err.Error()}
 	}

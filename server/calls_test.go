@@ -36,8 +36,8 @@ type gates struct {
 	ended   chan error    // the error of the context of each handler that held, at its end
 }
 
-// shop makes the class of carts. The methods that hold use g.
-func shop(g *gates) *object.Class[cart] {
+// cartClass makes the class of carts. The methods that hold use g.
+func cartClass(g *gates) *object.Class[cart] {
 	class := object.Define("cart", func(ctx context.Context, st *object.State) (*cart, error) {
 		if st.Name() == "broken" {
 			return nil, errors.New("secret of the constructor")
@@ -120,7 +120,7 @@ func (f *fixture) stored(name string) string {
 
 // Proves V2: the answer of a call is that of the method, and is stored.
 func TestCall(t *testing.T) {
-	class := shop(newGates())
+	class := cartClass(newGates())
 	f := start(t, exposeCarts(class), class)
 	if a := f.call("a", "add", "5"); a.status != 200 || a.body != "5" || a.header.Get("Content-Type") != "application/json" {
 		t.Errorf("V2: the call answers %+v", a)
@@ -155,7 +155,7 @@ func TestCall(t *testing.T) {
 // Proves V1: only methods that Config names can be called, with a grant. Proves V6: without one
 // the answer is the same whether the object, the method or the class exists or not.
 func TestOnlyExposedMethods(t *testing.T) {
-	class := shop(newGates())
+	class := cartClass(newGates())
 	f := start(t, exposeCarts(class), class)
 	f.call("acme%2F1", "add", "1")
 	want := f.ask("caller", "POST", "/v1/objects/nothing/a/call/add", "1")
@@ -184,7 +184,7 @@ func TestOnlyExposedMethods(t *testing.T) {
 
 // Proves V4: each error tells what it left behind, and the store agrees.
 func TestOutcomes(t *testing.T) {
-	class := shop(newGates())
+	class := cartClass(newGates())
 	f := start(t, exposeCarts(class), class)
 	for _, c := range []struct {
 		name, method, arg string
@@ -229,7 +229,7 @@ func TestOutcomes(t *testing.T) {
 // handler; a call that still waits for its turn never runs.
 func TestEndOfTheWait(t *testing.T) {
 	g := newGates()
-	class := shop(g)
+	class := cartClass(g)
 	f := start(t, exposeCarts(class), class)
 	p := f.leaveHold("a")
 	if p.Type != "outcome-unknown" || p.Status != 504 || p.Outcome != unknown || p.Retryable {
@@ -291,7 +291,7 @@ func (readCloser) Close() error { return nil }
 // The header Holdfast-Timeout takes a duration up to that of Config, and Idempotency-Key up to
 // 512 bytes.
 func TestCallHeaders(t *testing.T) {
-	class := shop(newGates())
+	class := cartClass(newGates())
 	f := start(t, func(c *Config) { exposeCarts(class)(c); c.Timeout = time.Minute }, class)
 	for value, status := range map[string]int{
 		"1m": 200, "60s": 200, "1s": 200, "60000000001ns": 400, "61s": 400, "0": 400, "-1s": 400, "": 400, "soon": 400, "5": 400,
@@ -313,7 +313,7 @@ func TestCallHeaders(t *testing.T) {
 // Proves V3: a repeat under one Idempotency-Key gets the first answer, also with another
 // argument; an error is no answer; and two principals never share a key.
 func TestIdempotencyKey(t *testing.T) {
-	class := shop(newGates())
+	class := cartClass(newGates())
 	f := start(t, func(c *Config) {
 		exposeCarts(class)(c)
 		c.Auth = people{"u": {Grants: []auth.Grant{{Class: "cart"}}}, "u1": {Grants: []auth.Grant{{Class: "cart"}}}}
@@ -357,7 +357,7 @@ func TestStoredKeys(t *testing.T) {
 // Proves V4: an object with a full mailbox refuses, and nothing of the call is left.
 func TestOverload(t *testing.T) {
 	g := newGates()
-	class := shop(g)
+	class := cartClass(g)
 	f := start(t, exposeCarts(class), class)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -396,7 +396,7 @@ func (f *fixture) waiting(name string) int {
 // Proves V4: a full disk refuses a turn that writes, and leaves nothing; one that reads runs.
 func TestNoSpace(t *testing.T) {
 	disk := &fullDisk{FS: vfs.NewMem()}
-	class := shop(newGates())
+	class := cartClass(newGates())
 	f := startOn(t, object.Options{Dir: "data", Storage: storage.Options{MinFreeBytes: 50 << 20, Pebble: pebblestore.Options{FS: disk}}}, exposeCarts(class), class)
 	if a := f.call("a", "add", "1"); a.body != "1" {
 		t.Fatalf("with space: %+v", a)
@@ -447,7 +447,7 @@ func (d *fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 
 // Proves V4: a store that fails answers 503 with an unknown outcome, and so do all calls after it.
 func TestFailingStore(t *testing.T) {
-	class := shop(newGates())
+	class := cartClass(newGates())
 	probe := failing.At(0)
 	f := startOn(t, object.Options{Storage: storage.Options{Engine: probe.Engine(memstore.New())}}, exposeCarts(class), class)
 	f.call("a", "add", "1")
@@ -476,7 +476,7 @@ func TestFailingStore(t *testing.T) {
 
 // Proves V4: a host that has shut down answers 503, and nothing of the call is left.
 func TestShutdown(t *testing.T) {
-	class := shop(newGates())
+	class := cartClass(newGates())
 	f := start(t, exposeCarts(class), class)
 	if err := f.host.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
@@ -492,7 +492,7 @@ func TestShutdown(t *testing.T) {
 
 // A client that closes its connection while it sends the body leaves no call.
 func TestClientLeavesInTheBody(t *testing.T) {
-	class := shop(newGates())
+	class := cartClass(newGates())
 	f := start(t, exposeCarts(class), class)
 	conn, err := net.Dial("tcp", f.web.Listener.Addr().String())
 	if err != nil {

@@ -44,7 +44,7 @@ func (s *Server) eventRoutes() []route {
 // objects that an earlier program has left, so it is none here but for one of the library.
 func (x *exchange) events() error {
 	class := x.path("class")
-	if _, ok := x.classInfo[class]; class != "" && (!ok || system(class)) {
+	if _, ok := x.Server.classes[class]; class != "" && (!ok || system(class)) {
 		return &problem{Type: "unknown-class", Title: "The host has no such class.", Status: http.StatusNotFound, Outcome: none}
 	}
 	return x.stream(&stream{of: object.TapOptions{Class: class}, prefix: x.param("name")})

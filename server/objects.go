@@ -18,7 +18,7 @@ import (
 // that a path or a proxy changes.
 func (s *Server) objectRoutes() []route {
 	all := []route{
-		{method: "GET", pattern: "/v1/classes", access: viewer, answer: classList{}, handle: (*exchange).classes,
+		{method: "GET", pattern: "/v1/classes", access: viewer, answer: classList{}, handle: (*exchange).listClasses,
 			help: "List the classes of the host, with the methods that can be called."},
 		{method: "GET", pattern: "/v1/objects/{class}", access: viewer, answer: objectPage{}, handle: (*exchange).objects,
 			params: []param{
@@ -91,7 +91,7 @@ func (x *exchange) plain() (storage.ID, error) {
 
 // isPlain reports whether the host has a class, and neither a job type nor the library owns it.
 func (s *Server) isPlain(class string) bool {
-	info, ok := s.classInfo[class]
+	info, ok := s.classes[class]
 	return ok && !info.Options.Internal && !system(class)
 }
 
@@ -116,7 +116,7 @@ type methodInfo struct {
 	Answer   string `json:"answer"`
 }
 
-func (x *exchange) classes() error {
+func (x *exchange) listClasses() error {
 	list := classList{Classes: []classInfo{}}
 	for _, c := range x.host.Classes() {
 		info := classInfo{Name: c.Name, Job: c.Options.Internal, Alarms: c.Alarms, Methods: []methodInfo{}}

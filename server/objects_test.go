@@ -196,7 +196,7 @@ func TestErrorsBelowReader(t *testing.T) {
 func TestJobsHaveTheirOwnRoutes(t *testing.T) {
 	feeds := continuous.New(continuous.Config[string]{Name: "feed", Schedule: jobs.Every(time.Hour), StartLater: true,
 		Run: func(context.Context, *continuous.Run[string]) error { return nil }})
-	carts := shop(newGates())
+	carts := cartClass(newGates())
 	f := start(t, func(c *Config) { c.Objects = []Exposed{Class(carts, "add")} }, feeds, carts)
 	if _, err := feeds.Start(t.Context(), f.host, "a", ""); err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestJobsHaveTheirOwnRoutes(t *testing.T) {
 
 // Health and metrics are those of the host.
 func TestDocuments(t *testing.T) {
-	f := start(t, nil, shop(newGates()))
+	f := start(t, nil, cartClass(newGates()))
 	if h := into[health](t, f.ask("viewer", "GET", "/v1/health", "")); !h.OK || h.Epoch == 0 || h.Failed != "" {
 		t.Errorf("health: %+v", h)
 	}
@@ -237,7 +237,7 @@ func TestDocuments(t *testing.T) {
 func TestConfigMistakes(t *testing.T) {
 	feeds := continuous.New(continuous.Config[string]{Name: "feed", Run: func(context.Context, *continuous.Run[string]) error { return nil }})
 	strange := continuous.New(continuous.Config[string]{Name: "strange", Run: func(context.Context, *continuous.Run[string]) error { return nil }})
-	carts, unknown := shop(newGates()), notes(nil)
+	carts, unknown := cartClass(newGates()), notes(nil)
 	f := start(t, nil, feeds, carts)
 	good := func() Config { return Config{Auth: everyone, Objects: []Exposed{Class(carts, "add")}} }
 	if _, err := New(f.host, good()); err != nil {

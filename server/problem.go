@@ -90,7 +90,7 @@ func problemOf(err error) *problem {
 	if errors.As(err, &c) {
 		return c.problem()
 	}
-	if p := ruled(err); p != nil {
+	if p := ruled(err, rules, jobRules); p != nil {
 		return p
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
@@ -100,8 +100,8 @@ func problemOf(err error) *problem {
 }
 
 // ruled returns the problem of the first rule that an error matches, or nil.
-func ruled(err error) *problem {
-	for _, r := range slices.Concat(rules, jobRules) {
+func ruled(err error, tables ...[]rule) *problem {
+	for _, r := range slices.Concat(tables...) {
 		if errors.Is(err, r.is) {
 			p := r.problem
 			if r.tell {

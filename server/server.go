@@ -21,11 +21,10 @@ type Server struct {
 	rates   *rates
 	limits  limits
 	streams streams
-	exposed map[string]methods // by class
-	// classInfo are the classes of the host by name, and source the host as it is asked why.
-	classInfo map[string]object.ClassInfo
-	source    why.Source
-	metrics   http.Handler
+	exposed map[string]methods          // by class
+	classes map[string]object.ClassInfo // of the host, by name
+	source  why.Source                  // the host as it is asked why
+	metrics http.Handler
 
 	operations *operations
 }
@@ -73,7 +72,7 @@ func New(host *object.Host, c Config) (*Server, error) {
 	s := &Server{
 		host: host, config: c, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(),
 		rates: newRates(c.CallsPerSecond), limits: defaultLimits, exposed: exposed,
-		classInfo: classes, source: why.Live(host, definitions...), metrics: metricsOf(host),
+		classes: classes, source: why.Live(host, definitions...), metrics: metricsOf(host),
 		operations: newOperations(host, c.Jobs),
 	}
 	for _, rt := range s.routes() {

@@ -117,7 +117,7 @@ func (x *exchange) verbProblem(ctx context.Context, d verbs.Description, err err
 	if err == nil {
 		return nil
 	}
-	p := ruled(err)
+	p := ruled(err, rules, jobRules)
 	switch {
 	case p != nil:
 	case d.Role == verbs.Call && ctx.Err() == nil:

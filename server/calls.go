@@ -19,10 +19,18 @@ import (
 func (s *Server) callRoutes() []route {
 	return []route{
 		{method: "POST", pattern: "/v1/objects/{class}/{name}/call/{method}", access: granted, single: true, request: raw{}, answer: raw{}, handle: (*exchange).callByPath,
-			help: "Call a method of an object. Body and answer are the argument and the answer in the codec of the host."},
+			headers: callHeaders,
+			help:    "Call a method of an object. Body and answer are the argument and the answer in the codec of the host."},
 		{method: "POST", pattern: "/v1/call", access: granted, single: true, request: namedCall{}, answer: raw{}, handle: (*exchange).callByBody,
-			help: "Call a method of an object that the body names, for names that a path or a proxy changes."},
+			headers: callHeaders,
+			help:    "Call a method of an object that the body names, for names that a path or a proxy changes."},
 	}
+}
+
+// callHeaders are the headers of a call.
+var callHeaders = []param{
+	{name: "Idempotency-Key", help: "1 to 512 bytes: for a day, a repeat with the same key gets the first answer, also with another argument"},
+	{name: "Holdfast-Timeout", help: "how long to wait for the answer, for example 2s; the end of the wait does not end the handler"},
 }
 
 // namedCall is the body of POST /v1/call. The argument is JSON, or base64 of bytes in the codec of the host.

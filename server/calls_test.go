@@ -118,15 +118,24 @@ func (f *fixture) stored(name string) string {
 	return string(page.Keys[0].Value)
 }
 
-// Proves V2: the answer of a call is that of the method, and is stored.
+// Proves V2: the answer of a call is that of the method, and is durable.
 func TestCall(t *testing.T) {
 	class := cartClass(newGates())
-	f := start(t, exposeCarts(class), class)
+	engine := memstore.New()
+	f := startOn(t, object.Options{Storage: storage.Options{Engine: engine}}, exposeCarts(class), class)
 	if a := f.call("a", "add", "5"); a.status != 200 || a.body != "5" || a.header.Get("Content-Type") != "application/json" {
 		t.Errorf("V2: the call answers %+v", a)
 	}
 	if a := f.call("a", "get", ""); a.body != "5" || f.stored("a") != "5" {
 		t.Errorf("V2: then it is %+v, the store has %s", a, f.stored("a"))
+	}
+	crashed, err := object.Open(object.Options{Storage: storage.Options{Engine: engine.Crash(0)}}, class)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = crashed.Shutdown(context.Background()) }()
+	if b, err := crashed.CallBytes(t.Context(), "cart", "a", "get", nil); err != nil || string(b) != "5" {
+		t.Errorf("V2: after a crash: %s, %v", b, err)
 	}
 	for body, want := range map[string]string{
 		`{"class":"cart","name":"b","method":"add","argument":7}`:                                                                   "7",

@@ -40,8 +40,9 @@ type route struct {
 	// principal with a Prefix gets 404 on all others.
 	single  bool
 	params  []param
-	request any // the zero value of the body, in JSON; nil: none; raw{}: the codec's bytes
-	answer  any // as request
+	headers []param // that the handler reads; the OpenAPI document lists them
+	request any     // the zero value of the body, in JSON; nil: none; raw{}: the codec's bytes
+	answer  any     // as request
 	help    string
 	handle  func(x *exchange) error
 }

@@ -68,6 +68,7 @@ func TestSteps(t *testing.T) {
 		{"no credentials", "", "POST", "/v1/echo/a", nil, 401, "no-credentials"},
 		{"wrong credentials", "thief", "POST", "/v1/echo/a", nil, 401, "bad-credentials"},
 		{"no role", "nobody", "POST", "/v1/echo/a", nil, 403, "forbidden"},
+		{"no role, and a bad query", "nobody", "POST", "/v1/echo/a?sya=x", []string{"Content-Encoding", "gzip"}, 403, "forbidden"},
 		{"no route of one object", "acme", "GET", "/v1/panic", nil, 404, "not-found"},
 		{"unknown parameter", "viewer", "POST", "/v1/echo/a?sya=x", nil, 400, "bad-request"},
 		{"repeated parameter", "viewer", "POST", "/v1/echo/a?say=x&say=y", nil, 400, "bad-request"},

@@ -78,7 +78,7 @@ func (c claims) compare(document string, files []source) (uncovered, unknown []s
 }
 
 func TestEachPromiseIsProved(t *testing.T) {
-	uncovered, unknown := promises.compare(read(t, "docs/CONTRACT.md"), load(t))
+	uncovered, unknown := promises.compare(read(t, "docs/CONTRACT.md"), loadAll(t))
 	if len(uncovered) > 0 {
 		t.Errorf("no test proves %s: write one that fails when the promise is broken, and say \"Proves %s\" in its comment",
 			strings.Join(uncovered, " "), uncovered[0])
@@ -89,7 +89,7 @@ func TestEachPromiseIsProved(t *testing.T) {
 }
 
 func TestEachCaseIsTested(t *testing.T) {
-	uncovered, unknown := cases.compare(read(t, "docs/CASES.md"), load(t))
+	uncovered, unknown := cases.compare(read(t, "docs/CASES.md"), loadAll(t))
 	if len(uncovered) > 0 {
 		t.Errorf("no test for the cases %s: write one that fails on the mistake, and say \"Case %s\" in its comment",
 			strings.Join(uncovered, " "), uncovered[0])

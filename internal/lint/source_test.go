@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,13 +32,19 @@ type source struct {
 
 // sources is every Go file of the library's module, sorted by path. Modules
 // nested in it, testdata and hidden directories are left out.
-var sources = sync.OnceValues(func() ([]source, error) {
+var sources = sync.OnceValues(func() ([]source, error) { return filesOf(".") })
+
+// serverSources is every Go file of the module of the server, as sources.
+var serverSources = sync.OnceValues(func() ([]source, error) { return filesOf("server") })
+
+// filesOf is every Go file of the module in a directory.
+func filesOf(start string) ([]source, error) {
 	var found []source
-	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(root), start, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && name != "." && foreign(name):
+		case d.IsDir() && name != start && foreign(name):
 			return fs.SkipDir
 		case d.IsDir() || path.Ext(name) != ".go":
 			return nil
@@ -51,7 +58,7 @@ var sources = sync.OnceValues(func() ([]source, error) {
 		return err
 	})
 	return found, err
-})
+}
 
 // foreign says whether a directory is none of the module's.
 func foreign(dir string) bool {
@@ -79,6 +86,16 @@ func load(t *testing.T) []source {
 		t.Fatalf("read the module's files: %v", err)
 	}
 	return found
+}
+
+// loadAll is load with the files of the server, whose tests prove promises too.
+func loadAll(t *testing.T) []source {
+	t.Helper()
+	found, err := serverSources()
+	if err != nil {
+		t.Fatalf("read the files of the server: %v", err)
+	}
+	return slices.Concat(load(t), found)
 }
 
 // sample is a source for the tests of the checks themselves.

@@ -1,0 +1,169 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/jobs/continuous"
+	"github.com/holdfast-dev/holdfast/jobs/verbs"
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
+	"github.com/holdfast-dev/holdfast/server/auth"
+)
+
+// A use is how the matrix makes a request of a route. NAME stands for the name of the object or
+// the id of the job, encoded.
+type use struct {
+	path, body string
+	// needs is the role of a route that takes it from the table of a job type, or call.
+	needs string
+	// whole says that a call is of a whole definition, so that a grant with a prefix does not
+	// cover it.
+	whole bool
+}
+
+// uses has a use of each route.
+var uses = map[string]use{
+	"GET /v1/health":    {path: "/v1/health"},
+	"GET /metrics":      {path: "/metrics"},
+	"GET /openapi.json": {path: "/openapi.json"},
+
+	"GET /v1/classes":                               {path: "/v1/classes"},
+	"GET /v1/objects/{class}":                       {path: "/v1/objects/cart"},
+	"GET /v1/objects/{class}/{name}":                {path: "/v1/objects/cart/NAME"},
+	"GET /v1/objects/{class}/{name}/keys":           {path: "/v1/objects/cart/NAME/keys"},
+	"GET /v1/objects/{class}/{name}/why":            {path: "/v1/objects/cart/NAME/why"},
+	"POST /v1/objects/{class}/{name}/wake":          {path: "/v1/objects/cart/NAME/wake"},
+	"DELETE /v1/objects/{class}/{name}":             {path: "/v1/objects/cart/NAME"},
+	"GET /v1/object":                                {path: "/v1/object?class=cart&name=NAME"},
+	"GET /v1/object/keys":                           {path: "/v1/object/keys?class=cart&name=NAME"},
+	"GET /v1/object/why":                            {path: "/v1/object/why?class=cart&name=NAME"},
+	"POST /v1/object/wake":                          {path: "/v1/object/wake?class=cart&name=NAME"},
+	"DELETE /v1/object":                             {path: "/v1/object?class=cart&name=NAME"},
+	"POST /v1/objects/{class}/{name}/call/{method}": {path: "/v1/objects/cart/NAME/call/add", body: "1"},
+	"POST /v1/call":                                 {path: "/v1/call", body: `{"class":"cart","name":"NAME","method":"add","argument":1}`},
+
+	"GET /v1/jobs":                            {path: "/v1/jobs"},
+	"GET /v1/verbs":                           {path: "/v1/verbs"},
+	"GET /v1/jobs/{job}/{id}":                 {path: "/v1/jobs/report/NAME"},
+	"GET /v1/jobs/{job}/{id}/why":             {path: "/v1/jobs/report/NAME/why"},
+	"PUT /v1/jobs/{job}/{id}":                 {path: "/v1/jobs/report/NAME", body: `"x"`},
+	"POST /v1/jobs/{job}/{id}/do/{verb}":      {path: "/v1/jobs/report/NAME/do/pause", needs: "operator"},
+	"GET /v1/jobs/{job}/{id}/view/{view}":     {path: "/v1/jobs/report/NAME/view/state", needs: "reader"},
+	"POST /v1/jobs:count":                     {path: "/v1/jobs:count", body: `{"verb":"pause","class":"report"}`},
+	"POST /v1/jobs:run":                       {path: "/v1/jobs:run", body: `{"token":"x"}`},
+	"GET /v1/pools":                           {path: "/v1/pools"},
+	"GET /v1/pools/{pool}/stats":              {path: "/v1/pools/print/stats"},
+	"GET /v1/pools/{pool}/tasks":              {path: "/v1/pools/print/tasks"},
+	"GET /v1/pools/{pool}/tasks/{id}":         {path: "/v1/pools/print/tasks/0-99"},
+	"GET /v1/pools/{pool}/tasks/{id}/why":     {path: "/v1/pools/print/tasks/0-99/why"},
+	"GET /v1/pools/{pool}/tasks/{id}/wait":    {path: "/v1/pools/print/tasks/0-99/wait"},
+	"POST /v1/pools/{pool}/tasks":             {path: "/v1/pools/print/tasks", body: `{"in":"x"}`, whole: true},
+	"POST /v1/pools/{pool}/tasks:batch":       {path: "/v1/pools/print/tasks:batch", body: `[{"in":"x"}]`, whole: true},
+	"POST /v1/pools/{pool}/tasks/{id}/{verb}": {path: "/v1/pools/print/tasks/0-99/heartbeat", body: `{}`, needs: "call", whole: true},
+	"POST /v1/pools/{pool}/{verb}":            {path: "/v1/pools/print/pause", needs: "operator", whole: true},
+
+	"GET /v1/dead":                      {path: "/v1/dead"},
+	"GET /v1/dead/{class}/{name}/{seq}": {path: "/v1/dead/cart/NAME/1"},
+	"POST /v1/dead/replay":              {path: "/v1/dead/replay", body: `{"class":"cart","name":"NAME","seq":1}`},
+	"POST /v1/dead/discard":             {path: "/v1/dead/discard", body: `{"class":"cart","name":"NAME","seq":1}`},
+	"POST /v1/dead:count":               {path: "/v1/dead:count", body: `{"verb":"replay"}`},
+	"POST /v1/dead:run":                 {path: "/v1/dead:run", body: `{"token":"x"}`},
+	"GET /v1/recoveries":                {path: "/v1/recoveries"},
+}
+
+// crowd has a principal of each kind.
+var crowd = people{
+	"nobody": {}, "viewer": {Role: auth.Viewer}, "reader": {Role: auth.Reader}, "operator": {Role: auth.Operator}, "admin": {Role: auth.Admin},
+	"caller": {Grants: []auth.Grant{{Class: "cart"}, {Class: "report"}, {Class: "print"}}},
+	"acme": {Role: auth.Admin, Prefix: "acme/", Grants: []auth.Grant{
+		{Class: "cart", Prefix: "acme/"}, {Class: "report", Prefix: "acme/"}, {Class: "print", Prefix: "acme/"},
+	}},
+}
+
+// Outcomes of a cell of the matrix.
+const (
+	allowed       = "allowed"
+	noCredentials = "no-credentials"
+	forbidden     = "forbidden"
+	hidden        = "not-found"
+)
+
+// expect says what a principal gets on a route.
+func (u use) expect(rt route, who, name string) string {
+	p, need, isRole := crowd[who], auth.None, false
+	if rt.access == tabled && u.needs != "call" {
+		need, _ = auth.ParseRole(u.needs)
+		isRole = true
+	} else if need, isRole = rt.access.role(); rt.access == open {
+		return allowed
+	}
+	switch {
+	case who == "":
+		return noCredentials
+	case !isRole && slices.ContainsFunc(p.Grants, func(g auth.Grant) bool { return strings.HasPrefix(name, g.Prefix) && !(u.whole && g.Prefix != "") }):
+		return allowed
+	case !isRole:
+		return hidden
+	case p.Role < need:
+		return forbidden
+	case p.Prefix != "" && (!rt.single || !p.Sees(name)):
+		return hidden
+	}
+	return allowed
+}
+
+// Proves V6: each route refuses each principal that lacks the role or the grant, before it reads
+// anything, and shows nothing of objects that the principal's prefix hides.
+func TestMatrix(t *testing.T) {
+	carts := cartClass(newGates())
+	reports := continuous.New(continuous.Config[string]{Name: "report", StartLater: true, Run: func(context.Context, *continuous.Run[string]) error { return nil }})
+	prints := workerpool.New(workerpool.Config[string, int]{Name: "print", Partitions: 1})
+	f := start(t, func(c *Config) {
+		c.Auth, c.Objects, c.Jobs = crowd, []Exposed{Class(carts, "add")}, []verbs.Described{reports, prints}
+	}, carts, reports, prints)
+	for _, name := range []string{"acme/1", "other"} {
+		if _, err := reports.Start(t.Context(), f.host, name, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	used := map[string]bool{}
+	for _, rt := range f.srv.routes() {
+		u, ok := uses[rt.method+" "+rt.pattern]
+		if !ok {
+			t.Errorf("V6: %s %s has no use in the matrix: add one to uses", rt.method, rt.pattern)
+			continue
+		}
+		used[rt.method+" "+rt.pattern] = true
+		for _, who := range []string{"", "nobody", "viewer", "reader", "operator", "admin", "caller", "acme"} {
+			for _, name := range []string{"acme/1", "other"} {
+				f.cell(rt, u, who, name)
+			}
+		}
+	}
+	for name := range uses {
+		if !used[name] {
+			t.Errorf("V6: there is no route %s", name)
+		}
+	}
+}
+
+// cell makes one request of the matrix.
+func (f *fixture) cell(rt route, u use, who, name string) {
+	f.t.Helper()
+	path := strings.ReplaceAll(u.path, "NAME", strings.ReplaceAll(name, "/", "%2F"))
+	a := f.ask(who, rt.method, path, strings.ReplaceAll(u.body, "NAME", name))
+	got := allowed
+	if a.status >= 400 {
+		switch p := a.problem(f.t); p.Type {
+		case "unknown-method":
+			got = hidden
+		case noCredentials, forbidden, hidden:
+			got = p.Type
+		}
+	}
+	if want := u.expect(rt, who, name); got != want || a.status >= 500 {
+		f.t.Errorf("V6: %q on %s %s: %d %s, want %s", who, rt.method, path, a.status, a.body, want)
+	}
+}

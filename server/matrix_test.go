@@ -25,6 +25,10 @@ type use struct {
 
 // uses has a use of each route.
 var uses = map[string]use{
+	"GET /livez":        {path: "/livez"},
+	"GET /readyz":       {path: "/readyz"},
+	"POST /signin":      {path: "/signin", body: `{"token":"x"}`},
+	"POST /signout":     {path: "/signout"},
 	"GET /v1/health":    {path: "/v1/health"},
 	"GET /metrics":      {path: "/metrics"},
 	"GET /openapi.json": {path: "/openapi.json"},
@@ -71,6 +75,11 @@ var uses = map[string]use{
 	"POST /v1/dead:count":               {path: "/v1/dead:count", body: `{"verb":"replay"}`},
 	"POST /v1/dead:run":                 {path: "/v1/dead:run", body: `{"token":"x"}`},
 	"GET /v1/recoveries":                {path: "/v1/recoveries"},
+
+	"GET /v1/events":                        {path: "/v1/events"},
+	"GET /v1/events/{class}":                {path: "/v1/events/cart"},
+	"GET /v1/objects/{class}/{name}/events": {path: "/v1/objects/cart/NAME/events"},
+	"GET /v1/object/events":                 {path: "/v1/object/events?class=cart&name=NAME"},
 }
 
 // crowd has a principal of each kind.
@@ -153,7 +162,11 @@ func TestMatrix(t *testing.T) {
 func (f *fixture) cell(rt route, u use, who, name string) {
 	f.t.Helper()
 	path := strings.ReplaceAll(u.path, "NAME", strings.ReplaceAll(name, "/", "%2F"))
-	a := f.ask(who, rt.method, path, strings.ReplaceAll(u.body, "NAME", name))
+	ask := f.ask
+	if _, ok := rt.answer.(eventStream); ok {
+		ask = f.askStream
+	}
+	a := ask(who, rt.method, path, strings.ReplaceAll(u.body, "NAME", name))
 	got := allowed
 	if a.status >= 400 {
 		switch p := a.problem(f.t); p.Type {

@@ -121,6 +121,10 @@ func (d *document) content(what string, zero any) jsonObject {
 	case nil:
 	case raw:
 		out["content"] = jsonObject{"*/*": jsonObject{}}
+	case eventStream:
+		out["content"] = jsonObject{"text/event-stream": jsonObject{"schema": jsonObject{
+			"type": "string", "description": "frames snapshot, event, reset and bye; the data of an event is " + d.ref(reflect.TypeFor[streamed]())["$ref"].(string),
+		}}}
 	default:
 		out["content"] = jsonObject{"application/json": jsonObject{"schema": d.schema(reflect.TypeOf(zero))}}
 	}

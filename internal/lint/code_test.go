@@ -93,7 +93,7 @@ func documents(t *testing.T) []string {
 // right and stays so. Code under testdata is compiled by the test that it belongs to.
 func TestDocumentsShowRealCode(t *testing.T) {
 	compiled := map[string]string{}
-	for _, s := range load(t) {
+	for _, s := range loadAll(t) {
 		compiled[s.path] = s.text
 	}
 	file := func(path string) string {

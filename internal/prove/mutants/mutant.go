@@ -58,6 +58,7 @@ func mutants() []mutant {
 		healMutants,
 		whyMutants,
 		timerMutants,
+		untouchedMutants,
 		directoryMutants,
 		previewMutants,
 		listMutants,

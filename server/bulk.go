@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -14,13 +13,14 @@ import (
 
 	jobadmin "github.com/holdfast-dev/holdfast/admin"
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
+	"github.com/holdfast-dev/holdfast/object"
 )
 
 // bulkRoutes are the routes of verbs over many jobs or dead letters: a count, and a run with its
 // token.
 func (s *Server) bulkRoutes() []route {
 	run := func(of string) func(*exchange) error { return func(x *exchange) error { return x.runBulk(of) } }
-	const stream = " The answer is a line of JSON with the progress each second, and one at the end. It ends with the client and after ten minutes: the rest stays as it is, to be counted anew."
+	const stream = " The answer is a line of JSON with the progress each second, and one at the end. It ends with the client, with Serve and after ten minutes: the rest stays as it is, to be counted anew."
 	return []route{
 		{method: "POST", pattern: "/v1/jobs:count", access: operator, request: jobsBulk{}, answer: jobadmin.Count{}, handle: (*exchange).countJobs,
 			help: "Count the jobs of a class with a label that a verb would act on, and get a token for jobs:run."},
@@ -69,7 +69,7 @@ func (x *exchange) countJobs() error {
 	if d.Role == verbs.Call && !x.who.MayCall(b.Class, b.Prefix, b.Verb) { // a grant of a prefix covers all names that begin with a longer one
 		return notFound()
 	}
-	ctx, cancel, err := x.within(x.r.Context())
+	ctx, cancel, err := x.within()
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (x *exchange) countDead() error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel, err := x.within(x.r.Context())
+	ctx, cancel, err := x.within()
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (x *exchange) runBulk(of string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), maxRun)
+	ctx, cancel := x.untilEnd(x.r.Context(), maxRun)
 	defer cancel()
 	seams := x.host.Seams()
 	next := seams.Steady().Add(lineEvery)
@@ -171,6 +171,9 @@ func (x *exchange) runBulk(of string) error {
 		return err
 	}
 	last := bulkLine{Progress: p, Ended: true}
+	if err != nil && x.serving.ending.Err() != nil {
+		err = object.ErrShutdown
+	}
 	if err != nil {
 		last.Problem = problemOf(err)
 	}

@@ -331,6 +331,37 @@ func TestBulkIsBounded(t *testing.T) {
 	})
 }
 
+// Proves V11: a run ends when Serve ends, which would wait for it otherwise, and says so.
+func TestBulkEndsWithServe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := shopInTime(t)
+		const n = 1200
+		for i := range n {
+			id := fmt.Sprint(i)
+			if _, err := s.reports.Start(t.Context(), s.host, id, "x"); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.reports.Stop(t.Context(), s.host, id, "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		var c jobadmin.Count
+		body := s.direct("operator", "POST", "/v1/jobs:count", `{"verb": "resume", "class": "report", "label": "stopped"}`, 200)
+		if err := json.Unmarshal([]byte(body), &c); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			time.Sleep(time.Second)
+			s.srv.serving.expire()
+		}()
+		l := s.lastLine(s.direct("operator", "POST", "/v1/jobs:run", fmt.Sprintf(`{"token": %q}`, c.Token), 200))
+		if l.Done == 0 || l.Done >= n || l.Problem == nil || l.Problem.Type != "shutting-down" {
+			t.Errorf("%+v", l)
+		}
+	})
+}
+
 // Proves V10, R6: recoveries are counted by class and cause, and their lines are for readers.
 func TestRecoveries(t *testing.T) {
 	engine := memstore.New()

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -198,11 +197,9 @@ func (f *fuzzed) send(t testing.TB, raw []byte) []byte {
 	return p.out.Bytes()
 }
 
-var pathPart = regexp.MustCompile(`\{(\w+)\}`)
-
 // request is a plain request of a route.
 func plainRequest(rt route) string {
-	path := pathPart.ReplaceAllStringFunc(rt.pattern, func(name string) string {
+	path := braces.ReplaceAllStringFunc(rt.pattern, func(name string) string {
 		values := map[string]string{"{class}": "cart", "{method}": "add"}
 		if v := values[name]; v != "" {
 			return v

@@ -88,10 +88,11 @@ func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte
 	if x.r.Header.Get("Idempotency-Key") != "" {
 		return nil, badRequest("the header Idempotency-Key is of calls: a verb that can be repeated under a key has it in its argument")
 	}
-	ctx, cancel, err := x.within(context.WithoutCancel(x.r.Context()))
+	timeout, err := x.timeout()
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), timeout)
 	defer cancel()
 	raw, err := t.Do(ctx, x.host, id, d.Name, arg)
 	return raw, x.verbProblem(ctx, d, err)
@@ -99,7 +100,7 @@ func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte
 
 // view asks a view that the principal may use. It ends with the client, because it changes nothing.
 func (x *exchange) view(t *verbs.Table, d verbs.Description, id string, arg []byte) ([]byte, error) {
-	ctx, cancel, err := x.within(x.r.Context())
+	ctx, cancel, err := x.within()
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +109,14 @@ func (x *exchange) view(t *verbs.Table, d verbs.Description, id string, arg []by
 	return raw, x.verbProblem(ctx, d, err)
 }
 
-// within bounds a context by the time of the request.
-func (x *exchange) within(ctx context.Context) (context.Context, context.CancelFunc, error) {
+// within returns a context for a wait that changes nothing: it ends with the client, with the time of the
+// request and with Serve.
+func (x *exchange) within() (context.Context, context.CancelFunc, error) {
 	timeout, err := x.timeout()
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := x.untilEnd(x.r.Context(), timeout)
 	return ctx, cancel, nil
 }
 

@@ -25,6 +25,10 @@ type use struct {
 
 // uses has a use of each route.
 var uses = map[string]use{
+	"GET /livez":        {path: "/livez"},
+	"GET /readyz":       {path: "/readyz"},
+	"POST /signin":      {path: "/signin", body: `{"token":"x"}`},
+	"POST /signout":     {path: "/signout"},
 	"GET /v1/health":    {path: "/v1/health"},
 	"GET /metrics":      {path: "/metrics"},
 	"GET /openapi.json": {path: "/openapi.json"},

@@ -32,10 +32,6 @@ var uses = map[string]use{
 	"GET /v1/health":    {path: "/v1/health"},
 	"GET /metrics":      {path: "/metrics"},
 	"GET /openapi.json": {path: "/openapi.json"},
-	"GET /livez":        {path: "/livez"},
-	"GET /readyz":       {path: "/readyz"},
-	"POST /signin":      {path: "/signin"},
-	"POST /signout":     {path: "/signout"},
 
 	"GET /v1/classes":                               {path: "/v1/classes"},
 	"GET /v1/objects/{class}":                       {path: "/v1/objects/cart"},

@@ -80,11 +80,11 @@ func (d *document) of(routes []route) jsonObject {
 // needs says in words what a route needs of its principal.
 var needs = map[access]string{open: "nothing", viewer: "viewer", reader: "reader", operator: "operator", admin: "admin", granted: "a grant", tabled: "by the verb or the view"}
 
-var braces = regexp.MustCompile(`\{([^}]*)\}`)
+var pathParts = regexp.MustCompile(`\{([^}]*)\}`)
 
 func (d *document) operation(rt route) jsonObject {
 	params := []any{}
-	for _, m := range braces.FindAllStringSubmatch(rt.pattern, -1) {
+	for _, m := range pathParts.FindAllStringSubmatch(rt.pattern, -1) {
 		params = append(params, jsonObject{"name": m[1], "in": "path", "required": true, "schema": jsonObject{"type": "string"}})
 	}
 	for _, p := range rt.headers {

@@ -90,6 +90,9 @@ func inWard(t *testing.T, f func(t *testing.T, w *ward)) {
 	})
 }
 
+// later lets virtual time pass, in which all work is done that is due.
+func (w *ward) later(d time.Duration) { time.Sleep(d) }
+
 // heal says whether work succeeds from now on.
 func (w *ward) heal(healed bool) {
 	w.mu.Lock()

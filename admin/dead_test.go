@@ -42,7 +42,7 @@ func TestOneDeadLetter(t *testing.T) {
 		}
 		w.letter(t, object.DeadAlarm)
 		check(t, w.a.ReplayDead(ctx, d.ID, d.Seq, true))
-		time.Sleep(time.Minute)
+		w.later(time.Minute)
 		if n := [...]int{w.runs("image"), w.runs("order"), w.runs("clock")}; n != [...]int{1, 1, 1} {
 			t.Errorf("replayed work ran %v times", n)
 		}
@@ -65,7 +65,7 @@ func TestOneDeadLetterDiscarded(t *testing.T) {
 				t.Errorf("%s: discarded twice: %v", kind, err)
 			}
 		}
-		time.Sleep(time.Hour)
+		w.later(time.Hour)
 		if n := w.runs("image") + w.runs("order") + w.runs("clock"); n != 0 {
 			t.Errorf("discarded work ran %d times", n)
 		}

@@ -165,9 +165,9 @@ type TapOptions struct {
 // TapEvent is an event with its object.
 type TapEvent struct {
 	ID storage.ID `json:"id"`
-	// Cursor grows from event to event of a tap. Of a tap to one object it is the event's
-	// sequence number, and holds for as long as that event is kept. Of the others it is the
-	// place in the order of all events, and holds for as long as the host keeps it in memory.
+	// Cursor grows from event to event of a tap. A tap to one object has the event's sequence
+	// number here, which holds for as long as that event is kept. The others have the place in the
+	// order of all events, which holds for as long as the host keeps the event in memory.
 	Cursor uint64 `json:"cursor"`
 	Event
 }

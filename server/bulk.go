@@ -13,13 +13,14 @@ import (
 
 	jobadmin "github.com/holdfast-dev/holdfast/admin"
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
+	"github.com/holdfast-dev/holdfast/object"
 )
 
 // bulkRoutes are the routes of verbs over many jobs or dead letters: a count, and a run with its
 // token.
 func (s *Server) bulkRoutes() []route {
 	run := func(of string) func(*exchange) error { return func(x *exchange) error { return x.runBulk(of) } }
-	const stream = " The answer is a line of JSON with the progress each second, and one at the end. It ends with the client: the rest stays as it is, to be counted anew."
+	const stream = " The answer is a line of JSON with the progress each second, and one at the end. It ends with the client, with Serve and after ten minutes: the rest stays as it is, to be counted anew."
 	return []route{
 		{method: "POST", pattern: "/v1/jobs:count", access: operator, request: jobsBulk{}, answer: jobadmin.Count{}, handle: (*exchange).countJobs,
 			help: "Count the jobs of a class with a label that a verb would act on, and get a token for jobs:run."},
@@ -68,7 +69,12 @@ func (x *exchange) countJobs() error {
 	if d.Role == verbs.Call && !x.who.MayCall(b.Class, b.Prefix, b.Verb) { // a grant of a prefix covers all names that begin with a longer one
 		return notFound()
 	}
-	c, err := x.operations.admin.CountJobs(x.r.Context(), b.Verb, b.Arg, jobadmin.JobsOptions{Class: b.Class, Label: b.Label, Prefix: b.Prefix})
+	ctx, cancel, err := x.within()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	c, err := x.operations.admin.CountJobs(ctx, b.Verb, b.Arg, jobadmin.JobsOptions{Class: b.Class, Label: b.Label, Prefix: b.Prefix})
 	if err != nil {
 		return err
 	}
@@ -87,7 +93,12 @@ func (x *exchange) countDead() error {
 	if err != nil {
 		return err
 	}
-	c, err := x.operations.admin.CountDead(x.r.Context(), b.Do == "replay", o)
+	ctx, cancel, err := x.within()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	c, err := x.operations.admin.CountDead(ctx, b.Do == "replay", o)
 	if err != nil {
 		return err
 	}
@@ -128,8 +139,10 @@ type bulkLine struct {
 	Problem *problem `json:"problem,omitempty"`
 }
 
+// maxRun bounds one run: 100,000 jobs, which a count counts at most, take 200 s if none waits for its turn.
 // lineEvery is the time between two lines of progress, and lineTime that for the client to take one.
 const (
+	maxRun    = 10 * time.Minute
 	lineEvery = time.Second
 	lineTime  = 10 * time.Second
 )
@@ -144,9 +157,11 @@ func (x *exchange) runBulk(of string) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := x.untilEnd(x.r.Context(), maxRun)
+	defer cancel()
 	seams := x.host.Seams()
 	next := seams.Steady().Add(lineEvery)
-	p, err := x.operations.admin.Run(x.r.Context(), token, func(p jobadmin.Progress) {
+	p, err := x.operations.admin.Run(ctx, token, func(p jobadmin.Progress) {
 		if now := seams.Steady(); !now.Before(next) {
 			next = now.Add(lineEvery)
 			x.line(bulkLine{Progress: p})
@@ -156,6 +171,9 @@ func (x *exchange) runBulk(of string) error {
 		return err
 	}
 	last := bulkLine{Progress: p, Ended: true}
+	if err != nil && x.serving.ending.Err() != nil {
+		err = object.ErrShutdown
+	}
 	if err != nil {
 		last.Problem = problemOf(err)
 	}

@@ -18,6 +18,10 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
+// eventStream stands for an answer as text/event-stream: its frames are snapshot, event (with a
+// streamed), reset and bye.
+type eventStream struct{}
+
 // eventRoutes are the routes of streams of events, as text/event-stream.
 func (s *Server) eventRoutes() []route {
 	kind := param{name: "kind", help: "only events of this kind, or of these, with commas between"}
@@ -25,16 +29,16 @@ func (s *Server) eventRoutes() []route {
 	after := param{name: "after", help: "the id of the last event that the client has, if the header Last-Event-ID cannot say it"}
 	one := param{name: "after", help: after.help + "; 0 begins with the oldest event that is kept"}
 	return []route{
-		{method: "GET", pattern: "/v1/events", access: viewer, answer: raw{}, handle: (*exchange).events,
+		{method: "GET", pattern: "/v1/events", access: viewer, answer: eventStream{}, handle: (*exchange).events,
 			params: []param{kind, prefix, after},
 			help:   "Stream the events of all objects. Below the role reader they have no data."},
-		{method: "GET", pattern: "/v1/events/{class}", access: viewer, answer: raw{}, handle: (*exchange).events,
+		{method: "GET", pattern: "/v1/events/{class}", access: viewer, answer: eventStream{}, handle: (*exchange).events,
 			params: []param{kind, prefix, after},
 			help:   "Stream the events of the objects of a class. Below the role reader they have no data."},
-		{method: "GET", pattern: "/v1/objects/{class}/{name}/events", access: viewer, single: true, answer: raw{}, handle: (*exchange).objectEvents,
+		{method: "GET", pattern: "/v1/objects/{class}/{name}/events", access: viewer, single: true, answer: eventStream{}, handle: (*exchange).objectEvents,
 			params: []param{kind, one},
 			help:   "Stream the events of an object, those that are stored too. Below the role reader they have no data."},
-		{method: "GET", pattern: "/v1/object/events", access: viewer, single: true, answer: raw{}, handle: (*exchange).objectEvents,
+		{method: "GET", pattern: "/v1/object/events", access: viewer, single: true, answer: eventStream{}, handle: (*exchange).objectEvents,
 			params: []param{{name: "class", help: "of the object"}, {name: "name", help: "of the object"}, kind, one},
 			help:   "Stream the events of an object, those that are stored too. Below the role reader they have no data."},
 	}
@@ -44,7 +48,7 @@ func (s *Server) eventRoutes() []route {
 // objects that an earlier program has left, so it is none here but for one of the library.
 func (x *exchange) events() error {
 	class := x.path("class")
-	if _, ok := x.classes[class]; class != "" && (!ok || system(class)) {
+	if _, ok := x.Server.classes[class]; class != "" && (!ok || system(class)) {
 		return &problem{Type: "unknown-class", Title: "The host has no such class.", Status: http.StatusNotFound, Outcome: none}
 	}
 	return x.stream(&stream{of: object.TapOptions{Class: class}, prefix: x.param("name")})

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -197,8 +196,6 @@ func (f *fuzzed) send(t testing.TB, raw []byte) []byte {
 	defer p.mu.Unlock()
 	return p.out.Bytes()
 }
-
-var braces = regexp.MustCompile(`\{(\w+)\}`)
 
 // request is a plain request of a route.
 func plainRequest(rt route) string {

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -200,6 +201,22 @@ func TestViewerSeesNoText(t *testing.T) {
 	}
 	for _, view := range []string{"report/a/view/state", "report/a/view/status", "hook/h/view/pending", "order/o/view/history"} {
 		s.refused("viewer", "GET", "/v1/jobs/"+view, "", 403, "forbidden")
+	}
+}
+
+// Proves V10: a field of blank is left out at any depth, and a number stays as exact as it was.
+func TestBlank(t *testing.T) {
+	x := &exchange{who: staff["viewer"]}
+	w := httptest.NewRecorder()
+	x.w = w
+	in := `{"a":[{"error":"x","n":18446744073709551615},{"b":{"stack":{"c":1},"result":null,"d":"error"}}],"reason":"x"}`
+	if err := x.told(json.RawMessage(in)); err != nil || w.Body.String() != `{"a":[{"n":18446744073709551615},{"b":{"d":"error"}}]}`+"\n" {
+		t.Error(w.Body, err)
+	}
+	w = httptest.NewRecorder()
+	x.w, x.who = w, staff["reader"]
+	if err := x.told(json.RawMessage(in)); err != nil || w.Body.String() != in+"\n" {
+		t.Error(w.Body, err)
 	}
 }
 

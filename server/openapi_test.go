@@ -80,11 +80,11 @@ func (d *document) of(routes []route) jsonObject {
 // needs says in words what a route needs of its principal.
 var needs = map[access]string{open: "nothing", viewer: "viewer", reader: "reader", operator: "operator", admin: "admin", granted: "a grant", tabled: "by the verb or the view"}
 
-var pathParts = regexp.MustCompile(`\{([^}]*)\}`)
+var braces = regexp.MustCompile(`\{([^}]*)\}`)
 
 func (d *document) operation(rt route) jsonObject {
 	params := []any{}
-	for _, m := range pathParts.FindAllStringSubmatch(rt.pattern, -1) {
+	for _, m := range braces.FindAllStringSubmatch(rt.pattern, -1) {
 		params = append(params, jsonObject{"name": m[1], "in": "path", "required": true, "schema": jsonObject{"type": "string"}})
 	}
 	for _, p := range rt.headers {
@@ -121,6 +121,10 @@ func (d *document) content(what string, zero any) jsonObject {
 	case nil:
 	case raw:
 		out["content"] = jsonObject{"*/*": jsonObject{}}
+	case eventStream:
+		out["content"] = jsonObject{"text/event-stream": jsonObject{"schema": jsonObject{
+			"type": "string", "description": "frames snapshot, event, reset and bye; the data of an event is " + d.ref(reflect.TypeFor[streamed]())["$ref"].(string),
+		}}}
 	default:
 		out["content"] = jsonObject{"application/json": jsonObject{"schema": d.schema(reflect.TypeOf(zero))}}
 	}

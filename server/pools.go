@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	jobadmin "github.com/holdfast-dev/holdfast/admin"
 	"github.com/holdfast-dev/holdfast/admin/why"
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
@@ -98,6 +99,9 @@ func (x *exchange) listTasks() error {
 			}
 			o.States = append(o.States, s)
 		}
+	}
+	if x.isPlain(x.path("pool")) { // its rows are values of a user, and no tasks
+		return fmt.Errorf("%w: %q", jobadmin.ErrNoType, x.path("pool"))
 	}
 	page, err := x.operations.admin.Tasks(x.r.Context(), x.path("pool"), o)
 	if err != nil {

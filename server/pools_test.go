@@ -106,6 +106,8 @@ func TestMistakesOfTasks(t *testing.T) {
 		{"viewer", "GET", "/v1/pools/thumb/tasks/x/why", ``, 400, "invalid"},
 		{"viewer", "GET", "/v1/pools/nothing/tasks/0-1", ``, 404, "unknown-type"},
 		{"viewer", "GET", "/v1/pools/nothing/stats", ``, 404, "unknown-type"},
+		{"viewer", "GET", "/v1/pools/cart/tasks", ``, 404, "unknown-type"},
+		{"viewer", "GET", "/v1/pools/report/tasks/x", ``, 404, "unknown-type"},
 		{"viewer", "GET", "/v1/pools/thumb/tasks?status=done", ``, 400, "invalid"},
 		{"viewer", "GET", "/v1/pools/thumb/tasks?status=odd", ``, 400, "invalid"},
 		{"viewer", "GET", "/v1/pools/thumb/tasks?limit=1001", ``, 400, "invalid"},

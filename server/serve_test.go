@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server/auth"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/engine"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
@@ -433,10 +434,27 @@ func TestProbesOfAFailedStore(t *testing.T) {
 	lookAt(f, 200, 503)
 }
 
+// arrivals is an Authenticator that tells of the long polls that have arrived.
+type arrivals struct {
+	auth.Authenticator
+	polls chan struct{}
+}
+
+func (a arrivals) Authenticate(r *http.Request) (auth.Principal, error) {
+	if strings.HasSuffix(r.URL.Path, "/wait") {
+		a.polls <- struct{}{}
+	}
+	return a.Authenticator.Authenticate(r)
+}
+
 // Streams say bye and long polls answer when Serve begins to end, so it does not wait for them.
 func TestServeEndsStreamsAndLongPolls(t *testing.T) {
 	at := make(chan string, 1)
-	s := openShop(t, memory(), func(c *Config) { c.Listening = func(all []net.Addr) { at <- all[0].String() } })
+	polls := make(chan struct{}, 1)
+	s := openShop(t, memory(), func(c *Config) {
+		c.Listening = func(all []net.Addr) { at <- all[0].String() }
+		c.Auth = arrivals{c.Auth, polls}
+	})
 	task := s.enqueue("thumb", `{"in": {"name": "cat", "slow": true}}`)
 	ctx, end := context.WithCancel(t.Context())
 	over := make(chan error, 1)
@@ -467,8 +485,7 @@ func TestServeEndsStreamsAndLongPolls(t *testing.T) {
 		defer a.Body.Close()
 		waits <- a.StatusCode
 	}()
-	for !strings.Contains(s.ask("viewer", "GET", "/v1/pools/thumb/tasks/"+task, "").body, `"running"`) {
-	}
+	<-polls
 	end()
 	if rest, err := io.ReadAll(stream.Body); err != nil || !strings.Contains(string(rest), "event: bye") {
 		t.Errorf("the stream ends with %q, %v", rest, err)

@@ -100,14 +100,24 @@ func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte
 
 // view asks a view that the principal may use. It ends with the client, because it changes nothing.
 func (x *exchange) view(t *verbs.Table, d verbs.Description, id string, arg []byte) ([]byte, error) {
-	timeout, err := x.timeout()
+	ctx, cancel, err := x.within()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), timeout)
 	defer cancel()
 	raw, err := t.View(ctx, x.host, id, d.Name, arg)
 	return raw, x.verbProblem(ctx, d, err)
+}
+
+// within returns a context for a wait that changes nothing: it ends with the client, with the time of the
+// request and with Serve.
+func (x *exchange) within() (context.Context, context.CancelFunc, error) {
+	timeout, err := x.timeout()
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := x.untilEnd(x.r.Context(), timeout)
+	return ctx, cancel, nil
 }
 
 // verbProblem makes a problem of the error of a verb or a view. An error of a call that no rule knows is

@@ -36,7 +36,7 @@ func addUntilKilled(path string) {
 	}
 }
 
-// Processes that add tokens at the same time and are killed with -9 lose no token that they have
+// Proves V12: processes that add tokens at the same time and are killed with -9 lose no token that they have
 // told of, and leave a file that can be read and changed.
 func TestProcessesThatAreKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")

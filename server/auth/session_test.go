@@ -32,7 +32,7 @@ func with(cookies ...*http.Cookie) *http.Request {
 	return r
 }
 
-// A session is accepted for 8 hours and not for a moment more.
+// Proves V12: a session is accepted for 8 hours and not for a moment more.
 func TestSessionEnds(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		token, text := f.add(Token{Name: "ann", Role: Operator})
@@ -49,7 +49,7 @@ func TestSessionEnds(t *testing.T) {
 	})
 }
 
-// A session ends with its token: when the token is revoked, expires, or its ID gets another hash.
+// Proves V12: a session ends with its token: when the token is revoked, expires, or its ID gets another hash.
 func TestSessionEndsWithItsToken(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		for name, end := range map[string]func(Token){

@@ -186,7 +186,7 @@ func TestWrongTokens(t *testing.T) {
 	})
 }
 
-// Nothing of a token can be found in the file; two tokens differ in their ids and secrets.
+// Proves V12: nothing of a token can be found in the file; two tokens differ in their ids and secrets.
 func TestFileHasNoTokens(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		_, a := f.add(Token{Name: "a", Role: Viewer})
@@ -210,7 +210,7 @@ func TestFileHasNoTokens(t *testing.T) {
 	})
 }
 
-// A token that another process revokes is refused 5 s after the last look, and not before the
+// Proves V12: a token that another process revokes is refused 5 s after the last look, and not before the
 // file is looked at again. The process that revokes it refuses it at once.
 func TestRevoked(t *testing.T) {
 	inBubble(t, func(f *fixture) {
@@ -242,7 +242,7 @@ func TestRevoked(t *testing.T) {
 	})
 }
 
-// A token is accepted until the moment before it expires.
+// Proves V12: a token is accepted until the moment before it expires.
 func TestExpires(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		token, text := f.add(Token{Name: "ci", Role: Viewer, Expires: time.Now().Add(time.Hour)})
@@ -262,7 +262,7 @@ func TestExpires(t *testing.T) {
 	})
 }
 
-// A half-written file changes nothing and logs one line; a whole one counts again, and a removed
+// Proves V12: a half-written file changes nothing and logs one line; a whole one counts again, and a removed
 // one revokes all.
 func TestFileThatCannotBeRead(t *testing.T) {
 	inBubble(t, func(f *fixture) {

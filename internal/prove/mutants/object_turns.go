@@ -140,10 +140,10 @@ var turnMutants = []mutant{
 		Package: "object", Test: "TestGoexitServesTheOthers",
 	},
 	{
-		Name: "watch-leaves-its-place", Promise: "O1", File: "object/events.go",
+		Name: "watch-leaves-its-place", Promise: "O1", File: "object/internal/tap/listener.go",
 		Edits: []edit{{
-			Old: `if n.watchers--; n.watchers == 0 && w.m[id] == n {`,
-			New: `if n.watchers--; n.watchers == 0 && w.m[id] == n && !mutant("watch-leaves-its-place") {`,
+			Old: `if t.listeners == 0 && t != &h.all {`,
+			New: `if t.listeners == 0 && t != &h.all && !mutant("watch-leaves-its-place") {`,
 		}},
 		Package: "object", Test: "TestWatchLeavesNothingBehind",
 	},

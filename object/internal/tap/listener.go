@@ -40,9 +40,9 @@ func (h *Hub[E]) begin() {
 	}
 }
 
-// topicOf returns a topic, and makes it for its first listener. The one of a class lists what the
-// ring has of it; the one of an object begins now, because its listeners read the store for what was
-// before. The caller holds mu.
+// topicOf returns a topic, and makes it for its first listener. The one of a class lists all
+// that the ring has of it. The one of an object begins now, because its listeners read earlier
+// events from the store. The caller holds mu.
 func (h *Hub[E]) topicOf(key storage.ID) *topic[E] {
 	if key == (storage.ID{}) {
 		return &h.all

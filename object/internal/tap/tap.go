@@ -25,9 +25,9 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// The bounds of the ring. MaxEvents is about what ten seconds of a busy host leave behind. Without
-// a listener to a class or to all a quarter of a second is enough, because the store has the
-// events of an object too.
+// The bounds of the ring. A busy host has MaxEvents in about ten seconds. Without a
+// listener to a class or to all fewer are enough, because the store has the events of an object
+// too.
 const (
 	MaxEvents, MaxBytes             = 1 << 16, 16 << 20
 	maxObjectEvents, maxObjectBytes = 1 << 10, 1 << 20
@@ -39,7 +39,7 @@ const (
 // ErrGap says that a listener has missed events, because they have left the ring.
 var ErrGap = errors.New("tap: events were missed")
 
-// Config is what a Hub takes from the host.
+// Config has the functions of the host that a Hub calls.
 type Config struct {
 	// Durable reports whether a commit is on disk.
 	Durable func(storage.Ticket) bool
@@ -70,7 +70,7 @@ type Entry[E any] struct {
 // goroutine. The mutex is held for a few instructions an event, and nothing waits meanwhile.
 type Hub[E any] struct {
 	config Config
-	on     atomic.Bool // someone listens, or ring is set
+	on     atomic.Bool // there are listeners, or ring is set
 
 	mu     sync.Mutex // guards all fields below, those of topics and of listeners
 	all    topic[E]   // the ring: each entry that a topic has is in it too

@@ -1,0 +1,131 @@
+// Service is a program with objects and jobs of each kind, under steady made-up load, behind
+// the HTTP server. Try the server on it: it prints an address, a token and commands for curl.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server"
+	"github.com/holdfast-dev/holdfast/server/auth"
+)
+
+const usage = `Service is a program with objects and jobs of each kind, under steady made-up load, behind
+the HTTP server.
+
+Usage:
+
+  go run ./server/examples/service [flags]
+
+Flags:
+
+  -addr ADDR   listen there, on the loopback (default: 127.0.0.1:7070)
+  -dir DIR     keep the store in DIR (default: a temporary one, which is removed at the end)
+  -h           print this help
+
+Ctrl-C ends it in order.
+`
+
+const (
+	exitError = 1
+	exitUsage = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is main with its surroundings as arguments.
+func run(args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("service", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() { fmt.Fprint(stderr, usage) }
+	addr := flags.String("addr", "127.0.0.1:7070", "")
+	dir := flags.String("dir", "", "")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return exitUsage
+	case flags.NArg() > 0:
+		fmt.Fprintf(stderr, "service: unexpected argument %q (-h helps)\n", flags.Arg(0))
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
+	if err := inPlace(ctx, *addr, *dir, stdout); err != nil {
+		fmt.Fprintf(stderr, "service: %v\n", err)
+		return exitError
+	}
+	fmt.Fprintln(stdout, "The service has ended in order.")
+	return 0
+}
+
+// inPlace serves with a temporary directory, which has the tokens, and the store if dir is
+// empty.
+func inPlace(ctx context.Context, addr, dir string, stdout io.Writer) (err error) {
+	temporary, err := os.MkdirTemp("", "holdfast-service-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
+	if dir == "" {
+		dir = filepath.Join(temporary, "store")
+	}
+	tokens, err := auth.Tokens(filepath.Join(temporary, "tokens.json"), auth.Options{Create: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tokens.Close()) }()
+	_, token, err := tokens.Add(auth.Token{Name: "you", Role: auth.Admin, Grants: []auth.Grant{{Class: Accounts.Name()}}})
+	if err != nil {
+		return err
+	}
+	host, err := object.Open(object.Options{Dir: dir, WaitForLock: 5 * time.Second}, definitions()...)
+	if err != nil {
+		return err
+	}
+	return serve(ctx, host, addr, server.Config{
+		Auth:      tokens,
+		Objects:   []server.Exposed{server.Class(Accounts, "deposit", "balance")},
+		Jobs:      described(),
+		Listening: func(at []net.Addr) { greet(stdout, at[0].String(), dir, token) },
+	})
+}
+
+// serve serves the host under load until ctx ends, and ends the host.
+func serve(ctx context.Context, host *object.Host, addr string, c server.Config) error {
+	srv, err := server.New(host, c)
+	if err != nil {
+		return errors.Join(err, host.Shutdown(ctx))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	loaded := make(chan error, 1)
+	go func() {
+		loaded <- load(ctx, host)
+		cancel() // without load there is nothing to look at
+	}()
+	err = srv.Serve(ctx, addr)
+	cancel()
+	return errors.Join(err, <-loaded)
+}
+
+const greeting = `The service listens on http://%[1]s, with a store in %[2]s. Try:
+
+  curl -H 'Authorization: Bearer %[3]s' -d 250 http://%[1]s/v1/objects/account/anna/call/deposit
+  curl -H 'Authorization: Bearer %[3]s' http://%[1]s/v1/objects/account?limit=3
+  curl -H 'Authorization: Bearer %[3]s' -N http://%[1]s/v1/events
+
+The token of these lines is that of an administrator. Ctrl-C ends the service.
+`
+
+func greet(w io.Writer, at, dir, token string) { fmt.Fprintf(w, greeting, at, dir, token) }

@@ -13,8 +13,8 @@ import (
 // ledger is an object of which each method fails in its own way.
 type ledger struct{ st *object.State }
 
-// failed is the error of a handler.
-var failed = errors.New("no")
+// errFailed is the error of a handler.
+var errFailed = errors.New("no")
 
 // Proves O21: the error of a call by bytes is untouched exactly if nothing of the call is stored.
 func TestUntouched(t *testing.T) {
@@ -29,18 +29,18 @@ func TestUntouched(t *testing.T) {
 		return err
 	}
 	method("read", func(*ledger, context.Context) error { return nil })
-	method("refuse", func(*ledger, context.Context) error { return failed })
-	method("write", func(l *ledger, ctx context.Context) error { write(l, ctx); return failed })
-	method("panic", func(l *ledger, ctx context.Context) error { write(l, ctx); panic(failed) })
-	method("sync", func(l *ledger, ctx context.Context) error { write(l, ctx); return errors.Join(l.st.Sync(ctx), failed) })
+	method("refuse", func(*ledger, context.Context) error { return errFailed })
+	method("write", func(l *ledger, ctx context.Context) error { write(l, ctx); return errFailed })
+	method("panic", func(l *ledger, ctx context.Context) error { write(l, ctx); panic(errFailed) })
+	method("sync", func(l *ledger, ctx context.Context) error { write(l, ctx); return errors.Join(l.st.Sync(ctx), errFailed) })
 	method("release", func(l *ledger, ctx context.Context) error {
 		write(l, ctx)
-		return errors.Join(l.st.Release(ctx, func(context.Context) error { return nil }), failed)
+		return errors.Join(l.st.Release(ctx, func(context.Context) error { return nil }), errFailed)
 	})
 	method("lend", func(l *ledger, ctx context.Context) error {
-		return l.st.Release(ctx, func(ctx context.Context) error { return errors.Join(other(ctx, "read"), failed) })
+		return l.st.Release(ctx, func(ctx context.Context) error { return errors.Join(other(ctx, "read"), errFailed) })
 	})
-	method("call", func(_ *ledger, ctx context.Context) error { return errors.Join(other(ctx, "read"), failed) })
+	method("call", func(_ *ledger, ctx context.Context) error { return errors.Join(other(ctx, "read"), errFailed) })
 	method("pass on", func(_ *ledger, ctx context.Context) error { return other(ctx, "refuse") })
 	method("fresh", func(l *ledger, ctx context.Context) error {
 		write(l, ctx)
@@ -64,16 +64,16 @@ func TestUntouched(t *testing.T) {
 		{"no", "read", "", true, object.ErrUnknownClass},
 		{"ledger", "no", "", true, object.ErrUnknownMethod},
 		{"ledger", "read", "{", true, object.ErrBadArgument},
-		{"ledger", "refuse", "", true, failed},
-		{"ledger", "write", "", true, failed},
+		{"ledger", "refuse", "", true, errFailed},
+		{"ledger", "write", "", true, errFailed},
 		{"ledger", "panic", "", true, object.ErrPanic},
 		{"ledger", "circle", "", true, object.ErrDeadlock},
-		{"ledger", "sync", "", false, failed},
-		{"ledger", "release", "", false, failed},
-		{"ledger", "lend", "", false, failed},
-		{"ledger", "call", "", false, failed},
-		{"ledger", "pass on", "", false, failed},
-		{"ledger", "fresh", "", false, failed},
+		{"ledger", "sync", "", false, errFailed},
+		{"ledger", "release", "", false, errFailed},
+		{"ledger", "lend", "", false, errFailed},
+		{"ledger", "call", "", false, errFailed},
+		{"ledger", "pass on", "", false, errFailed},
+		{"ledger", "fresh", "", false, errFailed},
 	} {
 		_, err := host.CallBytes(t.Context(), c.class, "a", c.method, []byte(c.arg))
 		if !errors.Is(err, c.is) || object.Untouched(err) != c.untouched {
@@ -95,7 +95,7 @@ func TestUntouched(t *testing.T) {
 	if _, err := host.CallBytes(t.Context(), "ledger", "a", "read", nil); !object.Untouched(err) || !errors.Is(err, object.ErrShutdown) {
 		t.Errorf("O21: a call after Shutdown: %v", err)
 	}
-	if object.Untouched(nil) || object.Untouched(failed) {
+	if object.Untouched(nil) || object.Untouched(errFailed) {
 		t.Error("O21: an error of no call is untouched")
 	}
 }

@@ -17,8 +17,12 @@ var ErrNoToken = errors.New("admin: no such token, or not any more: count again"
 // TokenLife is how long the token of a Count can be used.
 const TokenLife = 10 * time.Minute
 
-// maxTokens bounds the tokens that wait to be used. The oldest goes first.
-const maxTokens = 1000
+// maxTokens bounds the tokens that wait to be used, the oldest of which goes first, and maxTokenBytes the
+// texts of the caller that each of them keeps.
+const (
+	maxTokens     = 1000
+	maxTokenBytes = 64 << 10
+)
 
 // bulkEvery is the time between two jobs or letters of a bulk verb, 500 in a second, so that the
 // work which it makes due does not fall on one moment.
@@ -61,27 +65,33 @@ type tokens struct {
 	order []string // the tokens of all, and some that were used, the oldest first
 }
 
-// put keeps a bulk verb under a token.
+// put keeps a bulk verb under a token, and forgets those that are too old.
 func (t *tokens) put(token string, b bulk) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all == nil {
 		t.all = make(map[string]bulk)
 	}
-	if len(t.order) == maxTokens {
+	for len(t.order) > 0 && (len(t.order) == maxTokens || !t.waits(t.order[0], b.made)) {
 		delete(t.all, t.order[0])
 		t.order = t.order[1:]
 	}
 	t.all[token], t.order = b, append(t.order, token)
 }
 
+// waits reports whether a token can be used. t.mu is held.
+func (t *tokens) waits(token string, now time.Time) bool {
+	b, ok := t.all[token]
+	return ok && now.Sub(b.made) < TokenLife
+}
+
 // take removes the bulk verb of a token and returns it, if it is not too old.
 func (t *tokens) take(token string, now time.Time) (bulk, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b, ok := t.all[token]
+	b, ok := t.all[token], t.waits(token, now)
 	delete(t.all, token)
-	if !ok || now.Sub(b.made) >= TokenLife {
+	if !ok {
 		return bulk{}, fmt.Errorf("%w: %q", ErrNoToken, token)
 	}
 	return b, nil

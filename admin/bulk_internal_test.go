@@ -3,12 +3,30 @@ package admin
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 )
+
+// Proves G3: a token that was used, or is too old, is forgotten when another is put, with what it holds.
+func TestOldTokensAreForgotten(t *testing.T) {
+	var all tokens
+	start := time.Unix(0, 0)
+	all.put("used", bulk{made: start})
+	all.put("old", bulk{made: start})
+	all.put("young", bulk{made: start.Add(time.Nanosecond)})
+	if _, err := all.take("used", start); err != nil {
+		t.Fatal(err)
+	}
+	all.put("new", bulk{made: start.Add(TokenLife)})
+	if len(all.all) != 2 || !slices.Equal(all.order, []string{"young", "new"}) {
+		t.Errorf("kept: %v, %v", all.order, all.all)
+	}
+}
 
 // Proves G3: only an error of the whole host ends a verb over many; one of a single job or letter
 // is counted.

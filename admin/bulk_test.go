@@ -316,6 +316,14 @@ func TestBulkJobs(t *testing.T) {
 		if _, err := w.a.CountDead(ctx, true, object.DeadLettersOptions{Limit: 1}); !errors.Is(err, jobs.ErrInvalid) {
 			t.Error(err)
 		}
+		for n, is := range map[int]error{64 << 10: nil, 64<<10 + 1: jobs.ErrInvalid} {
+			if _, err := w.a.CountJobs(ctx, "resume", make([]byte, n-1), admin.JobsOptions{Class: "beat", Label: "failed", Prefix: "x"}); !errors.Is(err, is) {
+				t.Errorf("an argument of %d bytes: %v", n, err)
+			}
+			if _, err := w.a.CountDead(ctx, true, object.DeadLettersOptions{Error: strings.Repeat("x", n)}); !errors.Is(err, is) {
+				t.Errorf("a filter of %d bytes: %v", n, err)
+			}
+		}
 	})
 }
 

@@ -19,12 +19,15 @@ func ofHost(err error) bool {
 }
 
 // CountJobs counts the jobs of one definition with a label that a bulk verb would act on; see Run.
-// o.Class and o.Label must be given, and After and Limit must not. arg is the argument of the verb.
-// A directory is counted without a token. Error: as of Jobs, ErrNoType, and verbs.ErrUnknown for
+// o.Class and o.Label must be given, and After and Limit must not. arg is the argument of the verb;
+// with the prefix it has at most 64 KiB. A directory is counted without a token. Error: as of Jobs, ErrNoType, and verbs.ErrUnknown for
 // a verb that the definition lacks.
 func (a *Admin) CountJobs(ctx context.Context, verb string, arg []byte, o JobsOptions) (Count, error) {
 	if o.Class == "" || o.Label == "" || o.After != "" || o.Limit != 0 {
 		return Count{}, fmt.Errorf("admin: CountJobs: %w: give a class and a label, and no page", jobs.ErrInvalid)
+	}
+	if err := bounded(len(arg) + len(o.Prefix)); err != nil {
+		return Count{}, fmt.Errorf("admin: CountJobs: %w", err)
 	}
 	if a.host != nil {
 		if err := a.hasVerb(o.Class, verb); err != nil {
@@ -43,6 +46,14 @@ func (a *Admin) CountJobs(ctx context.Context, verb string, arg []byte, o JobsOp
 			return each(func() error { return a.doUnmoved(ctx, job, verb, arg) })
 		})
 	}), nil
+}
+
+// bounded refuses texts that a token would keep for ten minutes.
+func bounded(n int) error {
+	if n > maxTokenBytes {
+		return fmt.Errorf("%w: the argument and the filter have %d bytes, the limit is %d", jobs.ErrInvalid, n, maxTokenBytes)
+	}
+	return nil
 }
 
 // hasVerb returns the error of a class, or a verb of it, that the program does not define.
@@ -92,13 +103,16 @@ func (a *Admin) eachJob(ctx context.Context, o JobsOptions, before time.Time, f 
 }
 
 // CountDead counts the dead letters that a replay, or a discard if replay is false, would act on;
-// see Run. o.After and o.Limit must not be given. A directory is counted without a token. Alarms and
+// see Run. o.After and o.Limit must not be given, and the texts of o have at most 64 KiB. A directory is counted without a token. Alarms and
 // messages are replayed by the host, tasks and runs by the verbs of their job types; letters of
 // types that the program does not define, and of timers, are refused by Run. To discard the letter
 // of a run is to terminate the run. Errors: those of Host.DeadLetters.
 func (a *Admin) CountDead(ctx context.Context, replay bool, o object.DeadLettersOptions) (Count, error) {
 	if len(o.After) > 0 || o.Limit != 0 {
 		return Count{}, fmt.Errorf("admin: CountDead: %w: give no page", jobs.ErrInvalid)
+	}
+	if err := bounded(len(o.Class) + len(o.Name) + len(o.Kind) + len(o.Reason) + len(o.Error)); err != nil {
+		return Count{}, fmt.Errorf("admin: CountDead: %w", err)
 	}
 	var c Count
 	at := a.now()

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -71,6 +72,9 @@ func (x *exchange) unrouted() error {
 	return &problem{Type: "unknown-path", Title: "There is no such path.", Status: http.StatusNotFound, Outcome: none}
 }
 
+// errNoID is the error of an Authenticator that would have all principals share one id.
+var errNoID = errors.New("server: Config.Auth has returned a Principal without an ID: set one for each principal, because keys of calls, rates and bounds of streams belong to it")
+
 // authorize finds the principal and checks its role and its rate. Nothing has been read of the
 // host or the body before.
 func (x *exchange) authorize() error {
@@ -80,6 +84,9 @@ func (x *exchange) authorize() error {
 	who, err := x.config.Auth.Authenticate(x.r)
 	if err != nil {
 		return err
+	}
+	if who.ID == "" {
+		return errNoID
 	}
 	x.who = who
 	if err := x.allowed(); err != nil {
@@ -108,6 +115,14 @@ func (x *exchange) needs(role auth.Role) error {
 			Detail: "it needs the role " + role.String()}
 	}
 	return nil
+}
+
+// seesAll reports whether the principal may know the names of all objects and jobs.
+func (x *exchange) seesAll() bool { return x.who.Role >= auth.Viewer && x.who.Prefix == "" }
+
+// callsAll reports whether a grant of the principal is not limited to names.
+func (x *exchange) callsAll() bool {
+	return x.who.Prefix == "" && slices.ContainsFunc(x.who.Grants, func(g auth.Grant) bool { return g.Prefix == "" })
 }
 
 // sees returns a problem 404 if the principal's prefix hides the object, or the job, with a name.

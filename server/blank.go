@@ -15,7 +15,7 @@ import (
 // blank are the fields of answers with text of users that is no name: errors and stacks of handlers,
 // reasons of verbs, values. Below reader they are left out, at any depth.
 var blank = []string{
-	"lastError", "error", "decodeError", "lastStack", "stack", "stopReason", "cancelReason", "reason", "note",
+	"lastError", "error", "decodeError", "lastStack", "stack", "stopReason", "cancelReason", "reason", "note", "paused",
 	"result", "raw", "arg", "data",
 }
 
@@ -82,6 +82,9 @@ func (x *exchange) hide(a why.Answer) why.Answer {
 		if _, name, _ := strings.Cut(a.Name, "/"); !x.who.Sees(name) {
 			a.Name, a.Error = another, ""
 		}
+	}
+	if a.Code == why.DeadlockRefused {
+		a.Error = "" // it names all objects of the circle
 	}
 	a.Because, a.Also = x.hideAll(a.Because), x.hideAll(a.Also)
 	return a

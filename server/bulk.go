@@ -58,16 +58,9 @@ func (x *exchange) countJobs() error {
 	if err := x.decode(&b); err != nil {
 		return err
 	}
-	t, err := x.operations.table(b.Class, false)
-	if err != nil {
+	right := bulkRight{b.Verb, b.Class, b.Prefix}
+	if err := x.mayRun(right); err != nil {
 		return err
-	}
-	d, err := described(t, t.Verbs(), b.Verb)
-	if err != nil {
-		return err
-	}
-	if d.Role == verbs.Call && !x.who.MayCall(b.Class, b.Prefix, b.Verb) { // a grant of a prefix covers all names that begin with a longer one
-		return notFound()
 	}
 	ctx, cancel, err := x.within()
 	if err != nil {
@@ -78,7 +71,22 @@ func (x *exchange) countJobs() error {
 	if err != nil {
 		return err
 	}
-	return x.counted("jobs", c)
+	return x.counted("jobs", c, right)
+}
+
+// bulkRight is what a principal must be allowed to run a count: a verb on all jobs of a class with names that
+// begin with the prefix. It goes with the token, so that it is asked for again at the run. It is zero for dead
+// letters, which need the role of the route alone.
+type bulkRight struct{ Verb, Class, Prefix string }
+
+// mayRun returns a problem unless the principal has the right now. A grant of a prefix covers all names
+// that begin with a longer one.
+func (x *exchange) mayRun(r bulkRight) error {
+	if r == (bulkRight{}) {
+		return nil
+	}
+	_, _, err := x.find((*verbs.Table).Verbs, r.Verb, false, r.Class, r.Prefix)
+	return err
 }
 
 func (x *exchange) countDead() error {
@@ -102,11 +110,16 @@ func (x *exchange) countDead() error {
 	if err != nil {
 		return err
 	}
-	return x.counted("dead", c)
+	return x.counted("dead", c, bulkRight{})
 }
 
 // counted answers with a count, whose token only this principal can use, and only for this route.
-func (x *exchange) counted(of string, c jobadmin.Count) error {
+func (x *exchange) counted(of string, c jobadmin.Count, right bulkRight) error {
+	raw, err := json.Marshal(right)
+	if err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	c.Token += "." + base64.RawURLEncoding.EncodeToString(raw)
 	c.Token += "." + base64.RawURLEncoding.EncodeToString(x.seal(of, c.Token))
 	return x.json(http.StatusOK, c)
 }
@@ -118,17 +131,22 @@ func (x *exchange) seal(of, token string) []byte {
 	return h.Sum(nil)
 }
 
-// unsealed returns the token of a count of this principal, or jobadmin.ErrNoToken.
-func (x *exchange) unsealed(of, text string) (string, error) {
+// unsealed returns the token of a count of this principal and the right that it needs, or jobadmin.ErrNoToken.
+func (x *exchange) unsealed(of, text string) (token string, right bulkRight, err error) {
 	i := strings.LastIndexByte(text, '.')
 	if i < 0 {
-		return "", jobadmin.ErrNoToken
+		return "", right, jobadmin.ErrNoToken
 	}
 	sum, err := base64.RawURLEncoding.DecodeString(text[i+1:])
 	if err != nil || !hmac.Equal(sum, x.seal(of, text[:i])) {
-		return "", jobadmin.ErrNoToken
+		return "", right, jobadmin.ErrNoToken
 	}
-	return text[:i], nil
+	token, encoded, _ := strings.Cut(text[:i], ".")
+	raw, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil || json.Unmarshal(raw, &right) != nil {
+		return "", right, jobadmin.ErrNoToken
+	}
+	return token, right, nil
 }
 
 // bulkLine is one line of the answer of a bulk verb.
@@ -153,8 +171,11 @@ func (x *exchange) runBulk(of string) error {
 	if err := x.decode(&b); err != nil {
 		return err
 	}
-	token, err := x.unsealed(of, b.Token)
+	token, right, err := x.unsealed(of, b.Token)
 	if err != nil {
+		return err
+	}
+	if err := x.mayRun(right); err != nil {
 		return err
 	}
 	ctx, cancel := x.untilEnd(x.r.Context(), maxRun)

@@ -234,6 +234,42 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// Proves V6: the problem of a deadlock names the objects of the circle to those alone who may know all names.
+func TestDeadlockNamesNoOthers(t *testing.T) {
+	class := cartClass(newGates())
+	f := start(t, exposeCarts(class), class)
+	call := auth.Grant{Class: "cart"}
+	own := auth.Grant{Class: "cart", Prefix: "acme/"}
+	f.srv.config.Auth = people{
+		"all": {Grants: []auth.Grant{call}}, "viewer": {Role: auth.Viewer, Grants: []auth.Grant{own}},
+		"own": {Grants: []auth.Grant{own}}, "below": {Role: auth.Admin, Prefix: "acme/", Grants: []auth.Grant{call}},
+	}
+	for who, named := range map[string]bool{"all": true, "viewer": true, "own": false, "below": false} {
+		p := f.ask(who, "POST", "/v1/objects/cart/acme%2Fa/call/circle", "1").problem(t)
+		if p.Type != deadlock || strings.Contains(p.Detail, "cart/acme/a") != named || !named && p.Detail != "" {
+			t.Errorf("%s: %+v", who, p)
+		}
+	}
+}
+
+// Names that differ stay different, so a body whose decoder would change them is refused.
+func TestNamesInBodies(t *testing.T) {
+	class := cartClass(newGates())
+	f := start(t, exposeCarts(class), class)
+	for body, status := range map[string]int{
+		`{"class":"cart","name":"\ud83d\ude00","method":"add","argument":1}`: 200, `{"class":"cart","name":"\ufffd","method":"add","argument":1}`: 200,
+		`{"class":"cart","name":"\ud800","method":"add","argument":1}`: 400, `{"class":"cart","name":"\udfff","method":"add","argument":1}`: 400,
+		"{\"class\":\"cart\",\"name\":\"\xff\",\"method\":\"add\",\"argument\":1}": 400,
+	} {
+		if a := f.ask("caller", "POST", "/v1/call", body); a.status != status {
+			t.Errorf("%s: %d %s, want %d", body, a.status, a.body, status)
+		}
+	}
+	if got := f.stored("\uFFFD"); got != "1" {
+		t.Errorf("the object \uFFFD has %s", got)
+	}
+}
+
 // Proves V4, V5: the end of the wait, by the header or because the client has gone, ends no
 // handler; a call that still waits for its turn never runs.
 func TestEndOfTheWait(t *testing.T) {

@@ -215,6 +215,52 @@ func TestBulk(t *testing.T) {
 	s.count("operator", "/v1/dead:count", `{"do": "replay"}`, 1)
 }
 
+// Proves V11: the right to the verb that was counted is asked for again at the run.
+func TestBulkAsksAgain(t *testing.T) {
+	s := openShop(t, memory(), nil)
+	s.fill()
+	grant := []auth.Grant{{Class: "report"}}
+	guest := &guests{people: people{"g": {Role: auth.Operator, Grants: grant}, "viewer": {Role: auth.Viewer}, "reader": {Role: auth.Reader}}}
+	s.srv.config.Auth = guest
+	const start = `{"verb": "start", "class": "report", "label": "failed", "arg": "x"}`
+	const resume = `{"verb": "resume", "class": "report", "label": "failed"}`
+	for _, c := range []struct {
+		path, body string
+		then       auth.Principal
+		status     int
+		kind       string
+	}{
+		{"/v1/jobs:", start, auth.Principal{Role: auth.Operator}, 404, "not-found"},
+		{"/v1/jobs:", start, auth.Principal{Role: auth.Operator, Grants: []auth.Grant{{Class: "report", Prefix: "acme/"}}}, 404, "not-found"},
+		{"/v1/jobs:", resume, auth.Principal{Role: auth.Viewer, Grants: grant}, 403, "forbidden"},
+		{"/v1/jobs:", resume, auth.Principal{Role: auth.Admin, Prefix: "acme/"}, 404, "not-found"},
+		{"/v1/dead:", `{"do": "replay"}`, auth.Principal{Role: auth.Viewer}, 403, "forbidden"},
+		{"/v1/dead:", `{"do": "replay"}`, auth.Principal{Role: auth.Admin, Prefix: "acme/"}, 404, "not-found"},
+	} {
+		before := auth.Principal{Role: auth.Operator, Grants: grant}
+		guest.set("g", &before)
+		var count jobadmin.Count
+		s.as("g", "POST", c.path+"count", c.body, 200, &count)
+		token := `{"token": "` + count.Token + `"}`
+		guest.set("g", &c.then)
+		s.refused("g", "POST", c.path+"run", token, c.status, c.kind)
+		guest.set("g", &before)
+		s.as("g", "POST", c.path+"run", token, 200, nil) // the refusal has not used it up
+	}
+	guest.set("g", &auth.Principal{Role: auth.Operator})
+	s.refused("g", "POST", "/v1/jobs:count", start, 404, "not-found")
+}
+
+// Proves V5, V11: a count keeps at most 64 KiB of its caller's texts.
+func TestBulkArgumentIsBounded(t *testing.T) {
+	s := openShop(t, memory(), nil)
+	for n, status := range map[int]int{64 << 10: 200, 64<<10 + 1: 400} {
+		text := strings.Repeat("x", n-len(`""`))
+		s.as("operator", "POST", "/v1/jobs:count", `{"verb": "resume", "class": "report", "label": "failed", "arg": "`+text+`"}`, status, nil)
+		s.as("operator", "POST", "/v1/dead:count", `{"do": "replay", "error": "`+text+`xx"}`, status, nil)
+	}
+}
+
 // Proves V11: the token of another server, or of a principal with a like id, is none.
 func TestSealOfTokens(t *testing.T) {
 	x := func(id string) *exchange {

@@ -11,6 +11,8 @@ import (
 	"os"
 	"strconv"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/holdfast-dev/holdfast/server/auth"
 )
@@ -118,6 +120,9 @@ func (x *exchange) decode(v any) error {
 	if err != nil {
 		return err
 	}
+	if err := unchanged(b); err != nil {
+		return err
+	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
@@ -127,6 +132,42 @@ func (x *exchange) decode(v any) error {
 		return badRequest("the body has more than one JSON value")
 	}
 	return nil
+}
+
+// unchanged refuses JSON with text that is none: bytes that are no UTF-8, and one half of a surrogate pair
+// without the other. A decoder makes U+FFFD of both, so that two names would become one.
+func unchanged(b []byte) error {
+	if !utf8.Valid(b) {
+		return badRequest("the body is no UTF-8")
+	}
+	for i := bytes.IndexByte(b, '\\'); i >= 0 && i < len(b); {
+		switch {
+		case b[i] != '\\':
+			i++
+		case !utf16.IsSurrogate(escaped(b[i:])):
+			i += 2
+		case utf16.DecodeRune(escaped(b[i:]), escaped(b[i+escapeBytes:])) == utf8.RuneError:
+			return badRequest("the body has half a surrogate pair, " + string(b[i:i+escapeBytes]) + ", which is no character")
+		default:
+			i += 2 * escapeBytes
+		}
+	}
+	return nil
+}
+
+// escapeBytes is the length of an escape such as \ud800.
+const escapeBytes = 6
+
+// escaped returns the code unit of the escape with which b begins; 0 if there is none.
+func escaped(b []byte) rune {
+	if len(b) < escapeBytes || b[0] != '\\' || b[1] != 'u' {
+		return 0
+	}
+	unit, err := strconv.ParseUint(string(b[2:escapeBytes]), 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(unit)
 }
 
 // parseQuery checks the query against the parameters of the route.

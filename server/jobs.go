@@ -110,19 +110,15 @@ func (x *exchange) doJob() error {
 
 // run runs a verb with the body as its argument. The body is read when all else is known.
 func (x *exchange) run(verb string, pool bool, class, id string) ([]byte, error) {
-	t, err := x.operations.table(class, pool)
+	t, d, err := x.find((*verbs.Table).Verbs, verb, pool, class, id)
 	if err != nil {
-		return nil, err
-	}
-	d, err := described(t, t.Verbs(), verb)
-	if err != nil {
-		return nil, err
-	}
-	if err := x.may(d, class, id); err != nil {
 		return nil, err
 	}
 	arg, err := x.body()
 	if err != nil {
+		return nil, err
+	}
+	if err := unchanged(arg); err != nil {
 		return nil, err
 	}
 	return x.do(t, d, id, arg)
@@ -130,15 +126,8 @@ func (x *exchange) run(verb string, pool bool, class, id string) ([]byte, error)
 
 func (x *exchange) viewJob() error {
 	class, id := x.path("job"), x.path("id")
-	t, err := x.operations.table(class, false)
+	t, d, err := x.find((*verbs.Table).Views, x.path("view"), false, class, id)
 	if err != nil {
-		return err
-	}
-	d, err := described(t, t.Views(), x.path("view"))
-	if err != nil {
-		return err
-	}
-	if err := x.may(d, class, id); err != nil {
 		return err
 	}
 	raw, err := x.view(t, d, id, []byte(x.param("arg")))

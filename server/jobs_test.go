@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/jobs/workflow"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server/auth"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
@@ -75,8 +76,12 @@ func TestMistakesOfJobs(t *testing.T) {
 		status                  int
 		kind                    string
 	}{
-		{"caller", "PUT", "/v1/jobs/nothing/a", `"x"`, 404, "unknown-type"},
-		{"caller", "PUT", "/v1/jobs/cart/a", `"x"`, 404, "unknown-type"},
+		{"viewer", "PUT", "/v1/jobs/nothing/a", `"x"`, 404, "unknown-type"},
+		{"viewer", "PUT", "/v1/jobs/cart/a", `"x"`, 404, "unknown-type"},
+		{"caller", "PUT", "/v1/jobs/nothing/a", `"x"`, 404, "not-found"},
+		{"caller", "PUT", "/v1/jobs/cart/a", `"x"`, 404, "not-found"},
+		{"caller", "PUT", "/v1/jobs/report/a", `"\ud800"`, 400, "bad-request"},
+		{"caller", "PUT", "/v1/jobs/report/a", "\"\xff\"", 400, "bad-request"},
 		{"caller", "PUT", "/v1/jobs/thumb/a", `"x"`, 404, "unknown-type"},
 		{"caller", "PUT", "/v1/jobs/hook/h", `"x"`, 404, "unknown-verb"},
 		{"caller", "PUT", "/v1/jobs/report/new", `7`, 400, "invalid"},
@@ -119,7 +124,7 @@ func TestMistakesOfJobs(t *testing.T) {
 
 // Proves V10, V6: a verb runs for the role or the grant that its table names, and is refused to others
 // before the job is read: without the role with 403, without the grant with 404 whether there is
-// such a job or not.
+// such a job or not, and with 404 too if they may not know of the job type.
 func TestRolesOfVerbs(t *testing.T) {
 	s := openShop(t, memory(), nil)
 	s.fill()
@@ -139,10 +144,10 @@ func TestRolesOfVerbs(t *testing.T) {
 					if v.Name == "start" || v.Name == "add" {
 						continue // it would make the job; see below
 					}
-					s.checkRole(who, "POST", path+"/do/"+v.Name, v.Role, allowed(who, v.Role, d.Name(), id, v.Name))
+					s.checkRole(who, d.Name(), "POST", path+"/do/"+v.Name, v.Role, allowed(who, v.Role, d.Name(), id, v.Name))
 				}
 				for _, v := range table.Views() {
-					s.checkRole(who, "GET", path+"/view/"+v.Name, v.Role, allowed(who, v.Role, d.Name(), id, v.Name))
+					s.checkRole(who, d.Name(), "GET", path+"/view/"+v.Name, v.Role, allowed(who, v.Role, d.Name(), id, v.Name))
 				}
 			}
 		}
@@ -162,13 +167,45 @@ func TestRolesOfVerbs(t *testing.T) {
 }
 
 // checkRole makes a request of a job that does not exist.
-func (s *shop) checkRole(who, method, path string, role verbs.Role, allowed bool) {
+func (s *shop) checkRole(who, class, method, path string, role verbs.Role, allowed bool) {
 	s.t.Helper()
 	p := s.ask(who, method, path, "").problem(s.t)
+	knows := staff[who].Role >= auth.Viewer && staff[who].Prefix == "" || staff[who].HasGrant(class)
 	refused := p.Type == "forbidden" || p.Type == "not-found"
-	if refused == allowed || refused && (p.Type == "forbidden") != (role != verbs.Call && staff[who].Role < roles[role]) {
+	if refused == allowed || refused && (p.Type == "forbidden") != (knows && role != verbs.Call && staff[who].Role < roles[role]) {
 		s.t.Errorf("%s %s %s for %s: %+v", who, method, path, role, p)
 	}
+}
+
+// Proves V6: a principal that may not know of a job type gets one answer for it and for one that there is not,
+// and for each verb and view; one with a role, or with a grant for the class, learns what is wrong.
+func TestTypesAreHidden(t *testing.T) {
+	s := openShop(t, memory(), nil)
+	s.srv.config.Auth = people{
+		"nobody": {}, "viewer": {Role: auth.Viewer}, "below": {Role: auth.Viewer, Prefix: "acme/"},
+		"other":  {Grants: []auth.Grant{{Class: "cart"}}},
+		"caller": {Grants: []auth.Grant{{Class: "report", Names: []string{"start"}}, {Class: "thumb", Prefix: "acme/"}}},
+	}
+	for _, path := range []string{
+		"/v1/jobs/report/acme%2Fx/do/pause", "/v1/jobs/report/acme%2Fx/do/start", "/v1/jobs/report/acme%2Fx/do/fly", "/v1/jobs/absent/acme%2Fx/do/pause",
+		"/v1/jobs/thumb/acme%2Fx/do/pause", "/v1/pools/thumb/pause", "/v1/pools/thumb/fly", "/v1/pools/absent/pause", "/v1/pools/report/pause",
+		"/v1/pools/thumb/tasks", "/v1/pools/absent/tasks", "/v1/pools/thumb/tasks/0-1/cancel", "/v1/pools/thumb/tasks/0-1/fly", "/v1/pools/absent/tasks/0-1/cancel",
+	} {
+		for _, who := range []string{"nobody", "other", "below"} {
+			if p := s.refused(who, "POST", path, "", 404, "not-found"); p != *notFound() {
+				t.Errorf("%s %s: %+v", who, path, p)
+			}
+		}
+	}
+	for _, path := range []string{"/v1/jobs/report/x/view/state", "/v1/jobs/report/x/view/fly", "/v1/jobs/absent/x/view/state"} {
+		s.refused("nobody", "GET", path, "", 404, "not-found")
+	}
+	s.refused("viewer", "POST", "/v1/jobs/report/x/do/pause", "", 403, "forbidden")
+	s.refused("viewer", "POST", "/v1/jobs/report/x/do/fly", "", 404, "unknown-verb")
+	s.refused("viewer", "POST", "/v1/pools/absent/pause", "", 404, "unknown-type")
+	s.refused("caller", "POST", "/v1/jobs/report/x/do/pause", "", 403, "forbidden")
+	s.refused("caller", "POST", "/v1/pools/thumb/fly", "", 404, "unknown-verb")
+	s.refused("caller", "POST", "/v1/jobs/absent/x/do/pause", "", 404, "not-found")
 }
 
 // Proves V10: below reader no answer has an error, a reason or a value of a user.
@@ -284,7 +321,8 @@ func TestWhyHidesOtherNames(t *testing.T) {
 	child := why.Answer{ID: other, Code: why.TurnRunning, Name: "globex", Error: "globex"}
 	a := why.Answer{
 		ID: own, Code: why.WaitsForChild, Name: "order/globex/1", Because: []why.Answer{child},
-		Also: []why.Answer{{ID: own, Code: why.DeadlockRefused, Name: "order/globex/2", Error: "globex waits"}, {ID: own, Code: why.TurnWaits, Name: "order/acme/2"}},
+		Also: []why.Answer{{ID: own, Code: why.DeadlockRefused, Name: "order/globex/2", Error: "globex waits"}, {ID: own, Code: why.TurnWaits, Name: "order/acme/2"},
+			{ID: own, Code: why.DeadlockRefused, Name: "order/acme/2", Error: "order/acme/1 -> order/globex/3 -> order/acme/1"}},
 	}
 	x := &exchange{who: staff["acme"]}
 	raw, err := json.Marshal(x.hide(a))

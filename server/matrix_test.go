@@ -115,6 +115,8 @@ func (u use) expect(rt route, who, name string) string {
 		return allowed
 	case !isRole:
 		return hidden
+	case rt.access == tabled && p.Role == auth.None && len(p.Grants) == 0:
+		return hidden // it may not know which verbs there are
 	case p.Role < need:
 		return forbidden
 	case p.Prefix != "" && (!rt.single || !p.Sees(name)):

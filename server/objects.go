@@ -146,6 +146,9 @@ func (x *exchange) objects() error {
 	if err != nil {
 		return err
 	}
+	if _, err := storage.NewLabel(x.param("label")); err != nil {
+		return badRequest("the parameter label: " + err.Error())
+	}
 	page, err := x.host.Objects(x.r.Context(), x.path("class"), object.ObjectsOptions{
 		Prefix: x.param("prefix"), Label: x.param("label"), After: after, Limit: limit, Sizes: x.flag("size"),
 	})

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -188,6 +189,66 @@ func TestErrorsBelowReader(t *testing.T) {
 		if a := f.ask("viewer", "GET", path, ""); a.status != 200 || strings.Contains(a.body, "secret") {
 			t.Errorf("V6: %s for a viewer: %s", path, a.body)
 		}
+	}
+}
+
+// Proves V6: why the messages to an object wait is told from the role reader on, in the answer and in the snapshot
+// of a stream.
+func TestPausedBelowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		boxes := object.Define("box", func(_ context.Context, st *object.State) (*object.State, error) {
+			if st.Name() == "broken" {
+				return nil, errors.New(secret)
+			}
+			return st, nil
+		})
+		take := object.Handle(boxes, "take", func(*object.State, context.Context, int) (int, error) { return 0, nil })
+		object.Handle(boxes, "give", func(st *object.State, ctx context.Context, to string) (int, error) {
+			return 0, take.Send(ctx, st, to, 1)
+		})
+		host, err := object.Open(memory(), boxes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = host.Shutdown(context.Background()) }()
+		srv, err := New(host, Config{Auth: staff})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &shop{fixture: &fixture{t: t, host: host, srv: srv}}
+		if _, err := host.CallBytes(t.Context(), "box", "a", "give", []byte(`"broken"`)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		for who, told := range map[string]bool{"viewer": false, "reader": true} {
+			st := &stream{exchange: &exchange{Server: srv, who: staff[who]}, of: object.TapOptions{Class: "box", Name: "broken"}}
+			if err := st.snapshot(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			st.tap.Close()
+			for _, text := range []string{s.direct(who, "GET", "/v1/objects/box/broken", "", 200), s.direct(who, "GET", "/v1/objects/box/broken/why", "", 200), st.frames.String()} {
+				if strings.Contains(text, secret) != told {
+					t.Errorf("V6: a %s gets %s", who, text)
+				}
+			}
+		}
+	})
+}
+
+// A label or a prefix that no object can have is the client's mistake, and each bound has both sides.
+func TestBadLabels(t *testing.T) {
+	class := notes(nil)
+	f := start(t, nil, class)
+	for query, status := range map[string]int{
+		"label=" + strings.Repeat("x", 64): 200, "label=" + strings.Repeat("x", 65): 400, "label=%ff": 400, "label=a%00": 400, "label=": 200,
+		"prefix=%ff": 400, "prefix=" + strings.Repeat("x", 1024): 200, "prefix=" + strings.Repeat("x", 1025): 400,
+	} {
+		if a := f.ask("viewer", "GET", "/v1/objects/note?"+query, ""); a.status != status {
+			t.Errorf("%s: %d %s, want %d", query, a.status, a.body, status)
+		}
+	}
+	if log := f.log.String(); log != "" {
+		t.Errorf("the log has %s", log)
 	}
 }
 

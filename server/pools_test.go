@@ -85,7 +85,9 @@ func TestMistakesOfTasks(t *testing.T) {
 		status                  int
 		kind                    string
 	}{
-		{"caller", "POST", "/v1/pools/nothing/tasks", `{"in": 1}`, 404, "unknown-type"},
+		{"viewer", "POST", "/v1/pools/nothing/tasks", `{"in": 1}`, 404, "unknown-type"},
+		{"caller", "POST", "/v1/pools/nothing/tasks", `{"in": 1}`, 404, "not-found"},
+		{"caller", "POST", "/v1/pools/thumb/tasks", `{"in": {"name": "x"}, "key": "\udc00"}`, 400, "bad-request"},
 		{"caller", "POST", "/v1/pools/report/tasks", `{"in": 1}`, 404, "unknown-type"},
 		{"nobody", "POST", "/v1/pools/thumb/tasks", `{"in": 1}`, 404, "not-found"},
 		{"admin", "POST", "/v1/pools/thumb/tasks", `{"in": 1}`, 404, "not-found"},

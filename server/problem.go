@@ -52,6 +52,9 @@ func notFound() *problem {
 	return &problem{Type: "not-found", Title: "There is no such thing here.", Status: http.StatusNotFound, Outcome: none}
 }
 
+// deadlock is the type of the problem of a call that would wait for itself.
+const deadlock = "deadlock"
+
 // A rule makes a problem of the errors that match is. tell says that the text of the error is
 // the detail. The outcome of a call of a method is not that of the rule: see callError.
 type rule struct {
@@ -71,7 +74,7 @@ var rules = []rule{
 	{is: object.ErrShutdown, problem: problem{Type: "shutting-down", Title: "The host is shutting down.", Status: 503, Outcome: none, Retryable: true, retryAfter: 1}},
 	{is: object.ErrPanic, problem: problem{Type: "panic", Title: "The handler has panicked.", Status: 500, Outcome: unknown}},
 	{is: object.ErrConstructor, problem: problem{Type: "constructor-failed", Title: "The object cannot start.", Status: 500, Outcome: none, Retryable: true}},
-	{is: object.ErrDeadlock, problem: problem{Type: "deadlock", Title: "The call would wait for itself.", Status: 409, Outcome: none}, tell: true},
+	{is: object.ErrDeadlock, problem: problem{Type: deadlock, Title: "The call would wait for itself.", Status: 409, Outcome: none}, tell: true},
 	{is: object.ErrOverloaded, problem: problem{Type: "overloaded", Title: "Too many calls wait for the object.", Status: 429, Outcome: none, Retryable: true, retryAfter: 1}},
 	{is: object.ErrOutboxFull, problem: problem{Type: "outbox-full", Title: "Too many messages wait.", Status: 429, Outcome: none, Retryable: true, retryAfter: 1}},
 	{is: object.ErrReset, problem: problem{Type: "instance-gone", Title: "The object was deleted or taken out of memory meanwhile.", Status: 503, Outcome: none, Retryable: true}},
@@ -135,6 +138,9 @@ func (x *exchange) fail(err error) {
 	}
 	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead {
 		p.Outcome = none // it changes nothing
+	}
+	if p.Type == deadlock && !x.seesAll() && !x.callsAll() {
+		p.Detail = "" // it names all objects of the circle
 	}
 	if len(p.Detail) > maxDetailBytes {
 		p.Detail = strings.ToValidUTF8(p.Detail[:maxDetailBytes], "") + "…"

@@ -175,7 +175,7 @@ func TestTries(t *testing.T) {
 	if a := f.ask(text, "GET", "/v1/viewed", ""); a.status != 200 {
 		t.Errorf("a right bearer token after the tries: %d %s", a.status, a.body)
 	}
-	if a := f.ask("", "POST", "/signin", "token="+text, "Content-Type", asForm); a.status != 429 {
+	if a := f.ask("", "POST", "/signin", "token="+text, "Content-Type", asForm); a.status != 200 {
 		t.Errorf("a right token in the form after the tries: %d %s", a.status, a.body)
 	}
 }

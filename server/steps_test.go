@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-dev/holdfast/server/auth"
 )
 
 // echo is a route of a test: it answers with what its handler has read.
@@ -168,6 +170,7 @@ func TestDecode(t *testing.T) {
 	for body, status := range map[string]int{
 		`{"A": 1}`: 200, ` {"A": 1} ` + "\n": 200, `{}`: 200,
 		`{"A": 1, "B": 2}`: 400, `{"A": 1} {}`: 400, `{"A": 1}x`: 400, ``: 400, `{"A": "x"}`: 400, `{"A"`: 400,
+		`{"a": 1}`: 200, "{\"A\": 1, \"\xff\": 1}": 400, "\"\xc3\"": 400,
 		strings.Repeat("[", 100_000):                                       400,
 		`{"A":` + strings.Repeat(`{"A":`, 100_000) + "1":                   400,
 		strings.Repeat(`[`, 100_000) + strings.Repeat(`]`, 100_000) + "\n": 400,
@@ -176,6 +179,40 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%.40q: %d %s, want %d", body, a.status, a.body, status)
 		}
 	}
+}
+
+// Text that a decoder would change is refused, and no other: two names must not become one.
+func TestTextOfBodies(t *testing.T) {
+	for body, ok := range map[string]bool{
+		``: true, `"ü\n"`: true, "\"\uFFFD\"": true, `"\ufffd"`: true, `"\ud83d\ude00"`: true, `"\uD83D\uDE00\ud83d\ude00x"`: true,
+		`"\\ud800"`: true, `"\\\\ud800"`: true, `"\u00e9\udbff\udfff"`: true, `"\ud7ff\ue000"`: true,
+		"\"\xff\"": false, "\"\xed\xa0\x80\"": false, `"\ud800"`: false, `"\uDFFF"`: false, `"\udc00\ud800"`: false, `"\ud800\ud800\udc00"`: false,
+		`"\ud800\u0041"`: false, `"\ud800\\udc00"`: false, `"\\\ud800"`: false, `"\ud800`: false, `"x\ud83d\ude00\ude00"`: false,
+		`"\`: true, `"\u`: true, `"\ud8`: true, // the decoder refuses these
+	} {
+		if err := unchanged([]byte(body)); (err == nil) != ok {
+			t.Errorf("%q: %v", body, err)
+		}
+	}
+}
+
+// Proves V3: principals without an id would share keys, rates and bounds, so they are refused, with a line of
+// the log that says what to do.
+func TestPrincipalWithoutID(t *testing.T) {
+	f := steps(t, func(c *Config) { c.Auth = nameless{} })
+	if a := f.ask("admin", "POST", "/v1/echo/a", ""); a.status != 500 || a.problem(t).Detail != "" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if log := f.log.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "set one for each principal") {
+		t.Errorf("the log is %s", log)
+	}
+}
+
+// nameless is an Authenticator that sets no id.
+type nameless struct{}
+
+func (nameless) Authenticate(*http.Request) (auth.Principal, error) {
+	return auth.Principal{Name: "ann", Role: auth.Admin}, nil
 }
 
 // A request with another Host is refused: a web page could reach the loopback by it.

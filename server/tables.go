@@ -82,6 +82,24 @@ func (x *exchange) may(d verbs.Description, class, id string) error {
 	return x.sees(id)
 }
 
+// find returns a verb, or a view, that the principal may use on the job, or the task, with an id, and
+// the table that has it. A principal that may not know of the class gets one problem for all
+// refusals, so that it does not learn which job types and verbs there are.
+func (x *exchange) find(of func(*verbs.Table) []verbs.Description, name string, pool bool, class, id string) (*verbs.Table, verbs.Description, error) {
+	t, err := x.operations.table(class, pool)
+	var d verbs.Description
+	if err == nil {
+		d, err = described(t, of(t), name)
+	}
+	if err == nil {
+		err = x.may(d, class, id)
+	}
+	if err != nil && !x.seesAll() && !x.who.HasGrant(class) {
+		err = notFound()
+	}
+	return t, d, err
+}
+
 // do runs a verb that the principal may use. The verb goes on when the client has left, so that a verb of
 // many partitions is not cut in two; Config.Timeout ends it.
 func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte) ([]byte, error) {

@@ -38,8 +38,8 @@
 // # Tries
 //
 // An address, or a network of 64 bits with IPv6, has 5 wrong tries a minute in the sign-in form,
-// and 5 wrong bearer tokens. Further ones get a TooManyTriesError. A right bearer token is
-// always taken, because the clients behind one proxy share its address, and one of them
+// and 5 wrong bearer tokens. Further ones get a TooManyTriesError. A right token is always
+// taken, also by the form, because the clients behind one proxy share its address, and one of them
 // could otherwise shut out the others; 256 bits are not guessed at any rate.
 //
 // No token and no cookie stands in an error or in a line of the log.
@@ -131,6 +131,12 @@ func (p Principal) MayCall(class, name, method string) bool {
 	return p.every || slices.ContainsFunc(p.Grants, func(g Grant) bool {
 		return g.Class == class && strings.HasPrefix(name, g.Prefix) && (len(g.Names) == 0 || slices.Contains(g.Names, method))
 	})
+}
+
+// HasGrant reports whether the principal has any grant for a class, so that it may know that the
+// class is there.
+func (p Principal) HasGrant(class string) bool {
+	return p.every || slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.Class == class })
 }
 
 // An Authenticator says who makes a request. It is called by many goroutines at a time.

@@ -30,18 +30,13 @@ const maxCookies = 4
 // SignIn gives a cookie for the text of a token, as the sign-in form sends it. secure says that
 // the browser has come over TLS: then the cookie is called __Host-holdfast and is not sent
 // otherwise, else it is called holdfast. SignIn returns an error that matches ErrBadCredentials if
-// the token is wrong, revoked or expired, and a *TooManyTriesError if the address of the request has
-// brought 5 wrong ones in the last minute.
+// the token is wrong, revoked or expired, and a *TooManyTriesError if it is, and the address of the
+// request has brought 5 wrong ones in the last minute.
 func (f *TokenFile) SignIn(r *http.Request, text string, secure bool) (Principal, *http.Cookie, error) {
-	from := addressOf(r.RemoteAddr)
-	if wait := f.forms.take(from, f.o.Seams.Steady()); wait > 0 {
-		return Principal{}, nil, &TooManyTriesError{wait}
-	}
 	k := f.find(strings.TrimSpace(text))
 	if k == nil {
-		return Principal{}, nil, fmt.Errorf("%w: the token is wrong, revoked or expired", ErrBadCredentials)
+		return Principal{}, nil, f.wrong(&f.forms, r)
 	}
-	f.forms.giveBack(from)
 	c := newCookie(secure)
 	value, err := f.seal(c.Name, session{ends: f.o.Seams.Clock.Now().Add(sessionFor), sum: k.SHA256, id: k.ID})
 	if err != nil {

@@ -20,8 +20,12 @@ import (
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
-// lookEvery is how long a change of the file may stay unseen. A look is one stat.
-const lookEvery = 5 * time.Second
+// lookEvery is the time between two looks at the file. A look is one stat. unseen is how long a change
+// of the file may stay unseen: from then on requests wait for the look that is under way.
+const (
+	lookEvery = 4 * time.Second
+	unseen    = 5 * time.Second
+)
 
 // Options are the settings of a TokenFile. The zero value is fit for production.
 type Options struct {
@@ -134,10 +138,15 @@ func (f *TokenFile) Authenticate(r *http.Request) (Principal, error) {
 	if k := f.find(text); k != nil {
 		return f.accept(k), nil
 	}
-	if wait := f.bears.take(addressOf(r.RemoteAddr), f.o.Seams.Steady()); wait > 0 {
-		return Principal{}, &TooManyTriesError{wait}
+	return Principal{}, f.wrong(&f.bears, r)
+}
+
+// wrong counts a wrong token as a try of the address of a request, and returns its error.
+func (f *TokenFile) wrong(t *tries, r *http.Request) error {
+	if wait := t.take(addressOf(r.RemoteAddr), f.o.Seams.Steady()); wait > 0 {
+		return &TooManyTriesError{wait}
 	}
-	return Principal{}, fmt.Errorf("%w: the token is wrong, revoked or expired", ErrBadCredentials)
+	return fmt.Errorf("%w: the token is wrong, revoked or expired", ErrBadCredentials)
 }
 
 // bearer returns the bearer token of a request, and whether it has one.
@@ -229,13 +238,20 @@ func (f *TokenFile) List() []Token {
 // after it, but notes no uses any more.
 func (f *TokenFile) Close() error { return f.uses.close() }
 
-// current returns the tokens as they are in the file, or were less than lookEvery ago.
+// current returns the tokens as they are in the file, or were less than unseen ago. While one goroutine looks,
+// the others go on with what was read last for as long as that is allowed.
 func (f *TokenFile) current() *view {
 	now := f.o.Seams.Steady()
-	if v := f.view.Load(); now.Sub(v.looked) < lookEvery {
+	v := f.view.Load()
+	if now.Sub(v.looked) < lookEvery {
 		return v
 	}
-	f.looks.Lock()
+	if !f.looks.TryLock() {
+		if now.Sub(v.looked) < unseen {
+			return v
+		}
+		f.looks.Lock()
+	}
 	defer f.looks.Unlock()
 	if v := f.view.Load(); now.Sub(v.looked) < lookEvery {
 		return v

@@ -17,8 +17,8 @@ const (
 	triesAddresses = 4096
 )
 
-// TooManyTriesError says that an address has brought too many wrong tokens, so that its token was
-// not accepted. It matches ErrBadCredentials.
+// TooManyTriesError says that an address has brought too many wrong tokens, and this
+// one is wrong too. It matches ErrBadCredentials.
 type TooManyTriesError struct {
 	After time.Duration // the address has its next try after this time
 }
@@ -55,15 +55,6 @@ func (t *tries) take(from netip.Prefix, now time.Time) (wait time.Duration) {
 	s.at[s.next] = now
 	s.next = (s.next + 1) % triesMax
 	return 0
-}
-
-// giveBack takes the last count back, because the token was right.
-func (t *tries) giveBack(from netip.Prefix) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.of(from)
-	s.next = (s.next + triesMax - 1) % triesMax
-	s.at[s.next] = time.Time{}
 }
 
 // of returns the tries of an address and makes it one of the young. t.mu is held.

@@ -29,7 +29,7 @@ func (s *Server) callRoutes() []route {
 
 // callHeaders are the headers of a call.
 var callHeaders = []param{
-	{name: "Idempotency-Key", help: "1 to 512 bytes: for a day, a repeat with the same key gets the first answer, also with another argument"},
+	{name: "Idempotency-Key", help: "1 to 512 bytes: for a day, a repeat with the same key gets the first answer; with another argument it is refused"},
 	{name: "Holdfast-Timeout", help: "how long to wait for the answer, for example 2s; the end of the wait does not end the handler"},
 }
 

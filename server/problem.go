@@ -77,6 +77,7 @@ var rules = []rule{
 	{is: object.ErrReset, problem: problem{Type: "instance-gone", Title: "The object was deleted or taken out of memory meanwhile.", Status: 503, Outcome: none, Retryable: true}},
 	{is: object.ErrBadName, problem: problem{Type: "bad-name", Title: "Nothing can have this name.", Status: 400, Outcome: none}, tell: true},
 	{is: object.ErrBadCursor, problem: problem{Type: "bad-cursor", Title: "The cursor is not that of a page.", Status: 400, Outcome: none}},
+	{is: object.ErrKeyReused, problem: problem{Type: "key-reused", Title: "The Idempotency-Key was used with another argument.", Status: 422, Outcome: none}},
 	{is: object.ErrBadArgument, problem: problem{Type: "bad-argument", Title: "The argument cannot be decoded.", Status: 400, Outcome: none}, tell: true},
 }
 

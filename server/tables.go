@@ -144,6 +144,17 @@ func (x *exchange) view(t *verbs.Table, d verbs.Description, id string, arg []by
 	return raw, x.verbProblem(ctx, d, true, err)
 }
 
+// bounded returns a context for a wait that may change something: it ends with the client and with the time of
+// the request. Serve lets it finish.
+func (x *exchange) bounded() (context.Context, context.CancelFunc, error) {
+	timeout, err := x.timeout()
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(x.r.Context(), timeout)
+	return ctx, cancel, nil
+}
+
 // within returns a context for a wait that changes nothing: it ends with the client, with the time of the
 // request and with Serve.
 func (x *exchange) within() (context.Context, context.CancelFunc, error) {

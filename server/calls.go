@@ -29,7 +29,7 @@ func (s *Server) callRoutes() []route {
 
 // callHeaders are the headers of a call.
 var callHeaders = []param{
-	{name: "Idempotency-Key", help: "1 to 512 bytes: for a day, a repeat with the same key gets the first answer, also with another argument"},
+	{name: "Idempotency-Key", help: "1 to 512 bytes: for a day, a repeat with the same key gets the first answer; with another argument it is refused"},
 	{name: "Holdfast-Timeout", help: "how long to wait for the answer, for example 2s; the end of the wait does not end the handler"},
 }
 
@@ -90,12 +90,12 @@ func (x *exchange) call(id storage.ID, method string, argument []byte) error {
 		return err
 	}
 	opts := []object.CallOption{object.Detached()}
-	key, err := x.callKey()
+	key, err := x.key()
 	if err != nil {
 		return err
 	}
 	if key != "" {
-		opts = append(opts, object.Idempotent(key, 0))
+		opts = append(opts, object.Idempotent(storedKey(x.who.ID, key), 0))
 	}
 	ctx, cancel := context.WithTimeout(x.r.Context(), timeout)
 	defer cancel()
@@ -122,8 +122,8 @@ func (x *exchange) timeout() (time.Duration, error) {
 // maxKeyBytes bounds the header Idempotency-Key.
 const maxKeyBytes = 512
 
-// callKey returns the key under which the answer is stored; empty if the request has none.
-func (x *exchange) callKey() (string, error) {
+// key returns the header Idempotency-Key; empty if the request has none.
+func (x *exchange) key() (string, error) {
 	header := x.r.Header.Values("Idempotency-Key")
 	switch {
 	case len(header) == 0:
@@ -131,7 +131,7 @@ func (x *exchange) callKey() (string, error) {
 	case header[0] == "" || len(header[0]) > maxKeyBytes:
 		return "", badRequest(fmt.Sprintf("Idempotency-Key takes 1 to %d bytes", maxKeyBytes))
 	}
-	return storedKey(x.who.ID, header[0]), nil
+	return header[0], nil
 }
 
 // storedKey returns the key of the store for a key of a principal. Two principals never share

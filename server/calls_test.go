@@ -355,7 +355,7 @@ func TestCallHeaders(t *testing.T) {
 	}
 }
 
-// Proves V3: a repeat under one Idempotency-Key gets the first answer, also with another
+// Proves V3: a repeat under one Idempotency-Key gets the first answer, by either route, and is refused with another
 // argument; an error is no answer; and two principals never share a key.
 func TestIdempotencyKey(t *testing.T) {
 	class := cartClass(newGates())
@@ -367,11 +367,25 @@ func TestIdempotencyKey(t *testing.T) {
 		return f.ask(who, "POST", "/v1/objects/cart/a/call/"+method, arg, "Idempotency-Key", key)
 	}
 	for _, c := range []struct{ who, arg, key, want string }{
-		{"u", "1", "1k", "1"}, {"u", "1", "1k", "1"}, {"u", "100", "1k", "1"},
+		{"u", "1", "1k", "1"}, {"u", "1", "1k", "1"}, {"u", " 1\n", "1k", "1"},
 		{"u1", "1", "k", "2"}, {"u", "1", "k", "3"}, {"u1", "1", "k", "2"},
 	} {
 		if a := call(c.who, "add", c.arg, c.key); a.body != c.want {
 			t.Errorf("V3: %+v answers %s", c, a.body)
+		}
+	}
+	for _, body := range []string{`"argument": 1`, `"argumentBytes": "MQ=="`} {
+		if a := f.ask("u", "POST", "/v1/call", `{"class": "cart", "name": "a", "method": "add", `+body+`}`, "Idempotency-Key", "1k"); a.status != 200 || a.body != "1" {
+			t.Errorf("V3: the repeat with %s in the body: %+v", body, a)
+		}
+	}
+	another := []reply{
+		call("u", "add", "100", "1k"),
+		f.ask("u", "POST", "/v1/call", `{"class": "cart", "name": "a", "method": "add", "argument": 100}`, "Idempotency-Key", "1k"),
+	}
+	for _, a := range another {
+		if p := a.problem(t); a.status != 422 || p.Type != "key-reused" || p.Outcome != none || p.Retryable || p.Detail != "" {
+			t.Errorf("V3: another argument under the key: %+v", p)
 		}
 	}
 	for range 2 {

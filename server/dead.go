@@ -150,7 +150,12 @@ func (x *exchange) replayDead() error {
 	if err := x.decode(&l); err != nil {
 		return err
 	}
-	return x.taken(x.operations.admin.ReplayDead(x.r.Context(), storage.ID{Class: l.Class, Name: l.Name}, l.Seq, l.Replace))
+	ctx, cancel, err := x.bounded()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	return x.taken(x.operations.admin.ReplayDead(ctx, storage.ID{Class: l.Class, Name: l.Name}, l.Seq, l.Replace))
 }
 
 func (x *exchange) discardDead() error {
@@ -161,7 +166,12 @@ func (x *exchange) discardDead() error {
 	if l.Replace {
 		return badRequest("replace is of a replay")
 	}
-	return x.taken(x.operations.admin.DiscardDead(x.r.Context(), storage.ID{Class: l.Class, Name: l.Name}, l.Seq))
+	ctx, cancel, err := x.bounded()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	return x.taken(x.operations.admin.DiscardDead(ctx, storage.ID{Class: l.Class, Name: l.Name}, l.Seq))
 }
 
 // taken answers after a replay or a discard.

@@ -29,7 +29,7 @@ func (s *Server) jobRoutes() []route {
 			help: "Tell why a job does not run now, or that it runs; the code is absent if there is no such job."},
 		{method: "PUT", pattern: "/v1/jobs/{job}/{id}", access: granted, single: true, request: json.RawMessage{}, answer: json.RawMessage{}, handle: (*exchange).startJob,
 			help: "Start a job by the verb start of its type: 201 if it is new, 200 if it was there. The body is the argument."},
-		{method: "POST", pattern: "/v1/jobs/{job}/{id}/do/{verb}", access: tabled, single: true, request: json.RawMessage{}, answer: json.RawMessage{}, handle: (*exchange).doJob,
+		{method: "POST", pattern: "/v1/jobs/{job}/{id}/do/{verb}", access: tabled, single: true, request: json.RawMessage{}, answer: json.RawMessage{}, handle: (*exchange).doJob, headers: []param{verbKey},
 			help: "Run a verb of the job type. The body is the argument; the answer is that of the verb, or empty with 204."},
 		{method: "GET", pattern: "/v1/jobs/{job}/{id}/view/{view}", access: tabled, single: true, answer: json.RawMessage{}, handle: (*exchange).viewJob,
 			params: []param{{name: "arg", help: "the argument in JSON, if the view takes one"}},

@@ -233,7 +233,12 @@ func (x *exchange) remove() error {
 	if x.flag("messages") {
 		opts = append(opts, object.WithMessages())
 	}
-	if err := x.host.Delete(x.r.Context(), id, opts...); err != nil {
+	ctx, cancel, err := x.bounded()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if err := x.host.Delete(ctx, id, opts...); err != nil {
 		return err
 	}
 	return x.empty()
@@ -311,7 +316,12 @@ func (x *exchange) wake() error {
 	if err != nil {
 		return err
 	}
-	if err := x.host.Wake(x.r.Context(), id); err != nil {
+	ctx, cancel, err := x.bounded()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if err := x.host.Wake(ctx, id); err != nil {
 		return err
 	}
 	return x.empty()

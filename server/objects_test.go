@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server/auth"
 )
 
 // note is an object with any rows, an alarm that fails and a dead letter.
@@ -336,4 +338,37 @@ func marshal(t *testing.T, v any) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// Proves V4: the time of the header ends the wait for an object that a handler holds. Each route that may wait reads it.
+func TestEndOfTheWaitForAnObject(t *testing.T) {
+	g := newGates()
+	class := cartClass(g)
+	f := start(t, func(c *Config) {
+		exposeCarts(class)(c)
+		c.Auth = people{"u": {Role: auth.Admin, Grants: []auth.Grant{{Class: "cart"}}}}
+	}, class)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		f.ask("u", "POST", "/v1/objects/cart/a/call/hold", "1")
+	})
+	<-g.begun
+	defer func() {
+		close(g.release)
+		<-g.ended
+		wg.Wait()
+	}()
+	if p := f.ask("u", "POST", "/v1/objects/cart/a/wake", "", "Holdfast-Timeout", "10ms").problem(t); p.Status != 504 || p.Type != waitEnded || p.Outcome != unknown {
+		t.Errorf("V4: the wake: %+v", p)
+	}
+	for _, r := range []struct{ method, path, body string }{
+		{"POST", "/v1/objects/cart/a/wake", ""},
+		{"POST", "/v1/dead/replay", `{"class": "cart", "name": "a", "seq": 1}`},
+		{"POST", "/v1/dead/discard", `{"class": "cart", "name": "a", "seq": 1}`},
+		{"DELETE", "/v1/objects/cart/a?messages=1", ""},
+	} {
+		if p := f.ask("u", r.method, r.path, r.body, "Holdfast-Timeout", "0s").problem(t); p.Type != "bad-request" {
+			t.Errorf("%s %s without a time: %+v", r.method, r.path, p)
+		}
+	}
 }

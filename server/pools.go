@@ -39,9 +39,9 @@ func (s *Server) poolRoutes() []route {
 		{method: "GET", pattern: "/v1/pools/{pool}/tasks/{id}/wait", access: viewer, answer: json.RawMessage{}, handle: (*exchange).waitTask,
 			params: []param{{name: "timeout", help: "how long at most, such as 30s, up to 60s; 60s if it is not there"}},
 			help:   "Wait for the end of a task and show it; it is shown as it is when the time is over."},
-		{method: "POST", pattern: "/v1/pools/{pool}/tasks", access: granted, request: body, answer: workerpool.TaskRef{}, handle: (*exchange).enqueue,
+		{method: "POST", pattern: "/v1/pools/{pool}/tasks", access: granted, request: body, answer: workerpool.TaskRef{}, handle: (*exchange).enqueue, headers: []param{verbKey},
 			help: `Add a task by the verb enqueue: 201, or 200 if its key is that of a task which was there. The body is {"in": …}.`},
-		{method: "POST", pattern: "/v1/pools/{pool}/tasks:batch", access: granted, request: body, answer: []workerpool.TaskRef{}, handle: poolVerb("enqueueBatch"),
+		{method: "POST", pattern: "/v1/pools/{pool}/tasks:batch", access: granted, request: body, answer: []workerpool.TaskRef{}, handle: poolVerb(batchVerb),
 			help: "Add up to 10,000 tasks by the verb enqueueBatch. The body is a list of bodies of a task."},
 		{method: "POST", pattern: "/v1/pools/{pool}/tasks/{id}/{verb}", access: tabled, request: body, answer: verb, handle: (*exchange).doTask,
 			help: "Run a verb of a task: cancel, replay, discardDead; heartbeat, ack and nack of outside workers."},
@@ -83,7 +83,7 @@ func (x *exchange) poolView(name, id string, wait time.Duration) ([]byte, error)
 	ctx, cancel := x.untilEnd(x.r.Context(), min(wait, x.config.Timeout))
 	defer cancel()
 	raw, err := t.View(ctx, x.host, id, name, nil)
-	return raw, x.verbProblem(ctx, verbs.Description{}, err)
+	return raw, x.verbProblem(ctx, verbs.Description{}, true, err)
 }
 
 func (x *exchange) listTasks() error {

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/admin/why"
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
+	"github.com/holdfast-dev/holdfast/server/auth"
 )
 
 // taskState is what a test reads of a task.
@@ -27,7 +29,7 @@ func TestTasks(t *testing.T) {
 	s := openShop(t, memory(), nil)
 	id := s.enqueue("thumb", `{"in": {"name": "cat"}, "idempotent": "once"}`)
 	var ref workerpool.TaskRef
-	s.as("enqueuer", "POST", "/v1/pools/thumb/tasks", `{"in": {"name": "cat"}, "idempotent": "once"}`, 200, &ref)
+	s.as("caller", "POST", "/v1/pools/thumb/tasks", `{"in": {"name": "cat"}, "idempotent": "once"}`, 200, &ref)
 	if !ref.Repeated || ref.ID.String() != id {
 		t.Errorf("repeated: %+v, first %s", ref, id)
 	}
@@ -74,6 +76,59 @@ func TestTasks(t *testing.T) {
 	}
 	if a := s.as("viewer", "GET", "/v1/pools", "", 200, nil); a.body != `{"pools":["print","thumb"]}`+"\n" {
 		t.Error(a.body)
+	}
+}
+
+// Proves V10: a key of a verb, in the body or in the header, is the principal's own, so two principals
+// never meet in one task; and a header that a verb does not take adds nothing.
+func TestKeysOfVerbs(t *testing.T) {
+	s := openShop(t, memory(), func(c *Config) {
+		all := []auth.Grant{{Class: "thumb"}, {Class: "hook"}, {Class: "order"}}
+		c.Auth = people{"u": {Grants: all}, "v": {Grants: all}, "w": {Role: auth.Viewer}}
+	})
+	const tasks, batch, order = "/v1/pools/thumb/tasks", "/v1/pools/thumb/tasks:batch", "/v1/jobs/order/o"
+	id := func(a reply, repeated bool) string {
+		t.Helper()
+		var ref workerpool.TaskRef
+		if err := json.Unmarshal([]byte(strings.Trim(a.body, "[]\n")), &ref); err != nil || a.status >= 300 || ref.Repeated != repeated {
+			t.Fatalf("V10: %d %s, want repeated %v", a.status, a.body, repeated)
+		}
+		return ref.ID.String()
+	}
+	const cat, keyed = `{"in": {"name": "cat"}}`, `{"in": {"name": "cat"}, "idempotent": "k"}`
+	first := id(s.ask("u", "POST", tasks, cat, "Idempotency-Key", "k"), false)
+	for _, a := range []reply{s.ask("u", "POST", tasks, cat, "Idempotency-Key", "k"), s.ask("u", "POST", tasks, keyed), s.ask("u", "POST", batch, "["+keyed+"]")} {
+		if again := id(a, true); again != first {
+			t.Errorf("V10: the repeat is task %s, the first %s", again, first)
+		}
+	}
+	second := id(s.ask("v", "POST", batch, "["+keyed+"]"), false)
+	if again := id(s.ask("v", "POST", tasks, cat, "Idempotency-Key", "k"), true); again != second || second == first {
+		t.Errorf("V10: of two principals: %s, %s, %s", first, second, again)
+	}
+
+	s.as("u", "PUT", order, `"in"`, 201, nil)
+	s.as("u", "POST", order+"/do/signal", `{"name": "approve", "value": 3, "key": "k"}`, 204, nil)
+	s.happened(s.orders.ID("o"), jobs.EventCompleted)
+	if a := s.ask("u", "POST", order+"/do/signal", `{"name": "approve", "value": 3}`, "Idempotency-Key", "k"); a.status != 204 {
+		t.Errorf("V10: the repeat of the signal: %+v", a)
+	}
+	s.refused("v", "POST", order+"/do/signal", `{"name": "approve", "value": 3, "key": "k"}`, 409, "illegal-move")
+
+	long := strings.Repeat("k", 513)
+	for _, c := range []struct{ path, body, key string }{
+		{tasks, keyed, "k2"}, {batch, "[" + cat + "]", "k2"}, {tasks, cat, long}, {"/v1/jobs/hook/h/do/add", `{"event": "x"}`, "k"}, {tasks, cat, ""},
+	} {
+		if p := s.ask("u", "POST", c.path, c.body, "Idempotency-Key", c.key).problem(t); p.Type != "bad-request" || p.Outcome != none {
+			t.Errorf("V10: %s %s under %q: %+v", c.path, c.body, c.key, p)
+		}
+	}
+	s.refused("u", "POST", tasks, `{"in": {"name": "cat"}, "idempotent": "`+long+`"}`, 400, "bad-request")
+	id(s.ask("u", "POST", tasks, `{"in": {"name": "cat"}, "idempotent": "`+long[1:]+`"}`), false)
+	var stats workerpool.Stats
+	s.as("w", "GET", "/v1/pools/thumb/stats", "", 200, &stats)
+	if stats.Submitted != 3 {
+		t.Errorf("V10: %d tasks were added", stats.Submitted)
 	}
 }
 

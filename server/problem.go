@@ -56,7 +56,8 @@ func notFound() *problem {
 const deadlock = "deadlock"
 
 // A rule makes a problem of the errors that match is. tell says that the text of the error is
-// the detail. The outcome of a call of a method is not that of the rule: see callError.
+// the detail. The outcome is unknown if the error may come after a part of the work was committed. That of a
+// call of a method is not that of the rule: see callError.
 type rule struct {
 	is      error
 	problem problem
@@ -73,13 +74,14 @@ var rules = []rule{
 	{is: object.ErrNoSpace, problem: problem{Type: "no-space", Title: "The disk is nearly full.", Status: 507, Outcome: none, Retryable: true}},
 	{is: object.ErrShutdown, problem: problem{Type: "shutting-down", Title: "The host is shutting down.", Status: 503, Outcome: none, Retryable: true, retryAfter: 1}},
 	{is: object.ErrPanic, problem: problem{Type: "panic", Title: "The handler has panicked.", Status: 500, Outcome: unknown}},
-	{is: object.ErrConstructor, problem: problem{Type: "constructor-failed", Title: "The object cannot start.", Status: 500, Outcome: none, Retryable: true}},
+	{is: object.ErrConstructor, problem: problem{Type: "constructor-failed", Title: "The object cannot start.", Status: 500, Outcome: unknown, Retryable: true}},
 	{is: object.ErrDeadlock, problem: problem{Type: deadlock, Title: "The call would wait for itself.", Status: 409, Outcome: none}, tell: true},
 	{is: object.ErrOverloaded, problem: problem{Type: "overloaded", Title: "Too many calls wait for the object.", Status: 429, Outcome: none, Retryable: true, retryAfter: 1}},
 	{is: object.ErrOutboxFull, problem: problem{Type: "outbox-full", Title: "Too many messages wait.", Status: 429, Outcome: none, Retryable: true, retryAfter: 1}},
-	{is: object.ErrReset, problem: problem{Type: "instance-gone", Title: "The object was deleted or taken out of memory meanwhile.", Status: 503, Outcome: none, Retryable: true}},
+	{is: object.ErrReset, problem: problem{Type: "instance-gone", Title: "The object was deleted or taken out of memory meanwhile.", Status: 503, Outcome: unknown, Retryable: true}},
 	{is: object.ErrBadName, problem: problem{Type: "bad-name", Title: "Nothing can have this name.", Status: 400, Outcome: none}, tell: true},
 	{is: object.ErrBadCursor, problem: problem{Type: "bad-cursor", Title: "The cursor is not that of a page.", Status: 400, Outcome: none}},
+	{is: object.ErrKeyReused, problem: problem{Type: "key-reused", Title: "The Idempotency-Key was used with another argument.", Status: 422, Outcome: none}},
 	{is: object.ErrBadArgument, problem: problem{Type: "bad-argument", Title: "The argument cannot be decoded.", Status: 400, Outcome: none}, tell: true},
 }
 

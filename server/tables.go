@@ -40,6 +40,7 @@ func newOperations(host *object.Host, types []verbs.Described) *operations {
 const (
 	poolKind    = "workerpool"
 	enqueueVerb = "enqueue"
+	batchVerb   = "enqueueBatch"
 )
 
 // table returns the table of a class of Config.Jobs: of a pool, or of a job type of another kind.
@@ -103,17 +104,51 @@ func (x *exchange) find(of func(*verbs.Table) []verbs.Description, name string, 
 // do runs a verb that the principal may use. The verb goes on when the client has left, so that a verb of
 // many partitions is not cut in two; Config.Timeout ends it.
 func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte) ([]byte, error) {
-	if x.r.Header.Get("Idempotency-Key") != "" {
-		return nil, badRequest("the header Idempotency-Key is of calls: a verb that can be repeated under a key has it in its argument")
-	}
 	timeout, err := x.timeout()
+	if err != nil {
+		return nil, err
+	}
+	header, err := x.key()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), timeout)
 	defer cancel()
-	raw, err := t.Do(ctx, x.host, id, d.Name, arg)
-	return raw, x.verbProblem(ctx, d, err)
+	keyed := false // with a key for each task or signal, so that a repeat does no harm
+	raw, err := t.DoKeyed(ctx, x.host, id, d.Name, arg, func(keys []*string) error {
+		err := x.ownKeys(d, header, keys)
+		keyed = len(keys) > 0 && !slices.ContainsFunc(keys, func(key *string) bool { return *key == "" })
+		return err
+	})
+	return raw, x.verbProblem(ctx, d, keyed, err)
+}
+
+// verbKey is the header Idempotency-Key of a verb.
+var verbKey = param{name: "Idempotency-Key", help: "1 to 512 bytes, in place of the key in the argument of enqueue or signal: for a day, a repeat with the same key adds nothing; other verbs refuse it"}
+
+// ownKeys puts the header Idempotency-Key, if there is one, in the place of the key in the argument of a
+// verb. Then it makes the keys those of the principal, so that two principals never meet in one task.
+func (x *exchange) ownKeys(d verbs.Description, header string, keys []*string) error {
+	switch {
+	case header == "":
+	case d.Name == batchVerb:
+		return badRequest("a batch takes no header Idempotency-Key: each of its tasks has a key of its own in the body")
+	case len(keys) != 1:
+		return badRequest("the verb " + d.Name + " takes no header Idempotency-Key")
+	case *keys[0] != "":
+		return badRequest("there is a key in the header Idempotency-Key and in the body")
+	default:
+		*keys[0] = header
+	}
+	for _, key := range keys {
+		switch {
+		case len(*key) > maxKeyBytes:
+			return badRequest(fmt.Sprintf("an idempotency key has %d bytes, at most %d are allowed", len(*key), maxKeyBytes))
+		case *key != "":
+			*key = storedKey(x.who.ID, *key)
+		}
+	}
+	return nil
 }
 
 // view asks a view that the principal may use. It ends with the client, because it changes nothing.
@@ -124,7 +159,18 @@ func (x *exchange) view(t *verbs.Table, d verbs.Description, id string, arg []by
 	}
 	defer cancel()
 	raw, err := t.View(ctx, x.host, id, d.Name, arg)
-	return raw, x.verbProblem(ctx, d, err)
+	return raw, x.verbProblem(ctx, d, true, err)
+}
+
+// bounded returns a context for a wait that may change something: it ends with the client and with the time of
+// the request. Serve lets it finish.
+func (x *exchange) bounded() (context.Context, context.CancelFunc, error) {
+	timeout, err := x.timeout()
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(x.r.Context(), timeout)
+	return ctx, cancel, nil
 }
 
 // within returns a context for a wait that changes nothing: it ends with the client, with the time of the
@@ -140,10 +186,15 @@ func (x *exchange) within() (context.Context, context.CancelFunc, error) {
 
 // verbProblem makes a problem of the error of a verb or a view. An error of a call that no rule knows is
 // that of the job type, for example of the Validate of an input. A verb of a whole pool acts on one
-// partition after another, so an error may leave some of it done; enqueue alone is one turn.
-func (x *exchange) verbProblem(ctx context.Context, d verbs.Description, err error) error {
+// partition after another, so an error may leave some of it done; enqueue alone is one turn. safe says that
+// a repeat does no harm, also after an outcome that is unknown.
+func (x *exchange) verbProblem(ctx context.Context, d verbs.Description, safe bool, err error) error {
 	if err == nil {
 		return nil
+	}
+	var refused *problem
+	if errors.As(err, &refused) { // by ownKeys
+		return refused
 	}
 	p := ruled(err, rules, jobRules)
 	switch {
@@ -156,6 +207,7 @@ func (x *exchange) verbProblem(ctx context.Context, d verbs.Description, err err
 	if d.Whole && d.Name != enqueueVerb && !errors.Is(err, jobs.ErrInvalid) && !errors.Is(err, verbs.ErrUnknown) {
 		p.Outcome = unknown
 	}
+	p.Retryable = p.Retryable && (safe || p.Outcome == none)
 	return p
 }
 

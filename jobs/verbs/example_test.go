@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
@@ -49,6 +50,34 @@ func ExampleTable_Do() {
 	// <nil>
 	// {"URL":"https://example.com"} <nil>
 	// true
+}
+
+// A server with several clients puts the name of the client before each key, so that the keys of two
+// clients never meet.
+func ExampleTable_DoKeyed() {
+	thumbs := workerpool.New(workerpool.Config[string, int]{Name: "thumb"})
+	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, thumbs)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	for _, client := range []string{"anna", "anna", "bob"} {
+		_, err := thumbs.Verbs().DoKeyed(ctx, host, "", "enqueue", []byte(`{"in": "cat.png", "idempotent": "1"}`), func(keys []*string) error {
+			for _, key := range keys {
+				*key = client + "/" + *key
+			}
+			return nil
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	stats, err := thumbs.Stats(ctx, host)
+	fmt.Println(stats.Submitted, err)
+	if err := host.Shutdown(ctx); err != nil {
+		log.Fatal(err)
+	}
+	// Output: 2 <nil>
 }
 
 // A program lists the verbs of its job types, for example in its help.

@@ -66,16 +66,22 @@ func described(all []Verb) []Description {
 // the verb does not take, with the form that it takes, and otherwise the errors of the typed
 // method. With ErrUnknown and ErrInvalid nothing has changed.
 func (t *Table) Do(ctx context.Context, from object.Caller, id, verb string, arg []byte) ([]byte, error) {
-	return t.run(ctx, from, "verb", t.verbs, id, verb, arg)
+	return t.run(ctx, from, "verb", t.verbs, id, verb, arg, nil)
+}
+
+// DoKeyed is Do for a server with several clients: keys sees the idempotency keys of the argument
+// first, so that it can make those of two clients differ. Its error is returned, wrapped.
+func (t *Table) DoKeyed(ctx context.Context, from object.Caller, id, verb string, arg []byte, keys Keys) ([]byte, error) {
+	return t.run(ctx, from, "verb", t.verbs, id, verb, arg, keys)
 }
 
 // View asks a view of a job, as Do runs a verb. It changes nothing.
 func (t *Table) View(ctx context.Context, from object.Caller, id, view string, arg []byte) ([]byte, error) {
-	return t.run(ctx, from, "view", t.views, id, view, arg)
+	return t.run(ctx, from, "view", t.views, id, view, arg, nil)
 }
 
 // run runs one of the verbs, or one of the views.
-func (t *Table) run(ctx context.Context, from object.Caller, what string, all []Verb, id, name string, arg []byte) ([]byte, error) {
+func (t *Table) run(ctx context.Context, from object.Caller, what string, all []Verb, id, name string, arg []byte, keys Keys) ([]byte, error) {
 	at := slices.IndexFunc(all, func(v Verb) bool { return v.Name == name })
 	if at < 0 {
 		return nil, t.unknown(what, all, name)
@@ -84,7 +90,7 @@ func (t *Table) run(ctx context.Context, from object.Caller, what string, all []
 	err := v.accepts(id, arg)
 	var answer []byte
 	if err == nil {
-		answer, err = v.run(ctx, from, id, arg)
+		answer, err = v.run(ctx, from, id, arg, keys)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s of %s: %w%s", what, name, t.class, err, v.form(err))

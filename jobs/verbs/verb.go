@@ -47,19 +47,43 @@ type Description struct {
 // Verb is a verb or a view with the method that it runs. New makes one.
 type Verb struct {
 	Description
-	run func(ctx context.Context, from object.Caller, id string, arg []byte) ([]byte, error)
+	run func(ctx context.Context, from object.Caller, id string, arg []byte, keys Keys) ([]byte, error)
+}
+
+// Keys sees, and may change, the idempotency keys in the argument of a verb before the verb runs: one
+// for each task of a batch. A key that is empty is not given, and there is none for a verb that
+// takes no key. An error ends the verb, and nothing has changed.
+type Keys func(keys []*string) error
+
+// keyed is an argument that has idempotency keys.
+type keyed interface{ IdempotencyKeys() []*string }
+
+// see shows the keys of an argument, which is a pointer.
+func (k Keys) see(arg any) error {
+	if k == nil {
+		return nil
+	}
+	var all []*string
+	if a, ok := arg.(keyed); ok {
+		all = a.IdempotencyKeys()
+	}
+	return k(all)
 }
 
 // None stands for no argument or no answer.
 type None struct{}
 
 // New makes a verb, or a view, of a typed method. Its argument is the JSON of an A, which must be
-// given, and its answer the JSON of an R.
+// given, and its answer the JSON of an R. If the argument has idempotency keys, *A has a method
+// IdempotencyKeys() []*string, for DoKeyed.
 func New[A, R any](name string, role Role, help string, call func(ctx context.Context, from object.Caller, id string, arg A) (R, error)) Verb {
 	v := Verb{Description: Description{Name: name, Role: role, Argument: shapeOf[A](), Answer: shapeOf[R](), Help: help}}
-	v.run = func(ctx context.Context, from object.Caller, id string, raw []byte) ([]byte, error) {
+	v.run = func(ctx context.Context, from object.Caller, id string, raw []byte, keys Keys) ([]byte, error) {
 		arg, err := Decode[A](raw)
 		if err != nil {
+			return nil, err
+		}
+		if err := keys.see(&arg); err != nil {
 			return nil, err
 		}
 		answer, err := call(ctx, from, id, arg)

@@ -38,14 +38,14 @@ type Lease struct {
 // Claim gives up to n ready tasks to an outside worker. Each must be ended with
 // Ack or Nack within lease, or be extended with Heartbeat; otherwise the
 // attempt fails and the task is retried. A lease of zero means Config.Lease; a
-// negative one is a jobs.ErrInvalid.
+// negative one, and one of more than 24 hours, is a jobs.ErrInvalid.
 //
 // Claim does not wait: it returns no tasks if none may begin now. It asks the
 // partitions one after another, from a random one on. If one fails, it returns
 // the tasks claimed so far and the error.
 func (p *Pool[In, Out]) Claim(ctx context.Context, from object.Caller, n int, lease time.Duration) ([]Claim[In], error) {
-	if lease < 0 {
-		return nil, engine.Invalidf("workerpool", "lease %v is negative", lease)
+	if err := validLease(lease); err != nil {
+		return nil, err
 	}
 	parts, err := p.partitions(ctx, from)
 	if err != nil {
@@ -64,10 +64,26 @@ func (p *Pool[In, Out]) Claim(ctx context.Context, from object.Caller, n int, le
 	return all, nil
 }
 
+// maxLease is the longest lease of an outside worker, because a worker that is gone holds its tasks until
+// their leases end.
+const maxLease = 24 * time.Hour
+
+// validLease returns a jobs.ErrInvalid for a length that no lease has.
+func validLease(d time.Duration) error {
+	if d < 0 || d > maxLease {
+		return engine.Invalidf("workerpool", "a lease of %v is negative or longer than %v", d, maxLease)
+	}
+	return nil
+}
+
 // Heartbeat extends a lease by its length, counted from now, and returns the
 // new Lease. Its Cancelling tells whether Cancel was called for the task.
-// Error: jobs.ErrStaleExecution if the task has ended or the lease has expired.
+// Errors: jobs.ErrStaleExecution if the task has ended or the lease has expired;
+// jobs.ErrInvalid for a length that Claim does not take.
 func (p *Pool[In, Out]) Heartbeat(ctx context.Context, from object.Caller, l Lease) (Lease, error) {
+	if err := validLease(l.For); err != nil {
+		return l, err
+	}
 	return p.heartbeat.Call(ctx, from, l.ID.object(), l)
 }
 
@@ -81,12 +97,21 @@ func (p *Pool[In, Out]) Ack(ctx context.Context, from object.Caller, l Lease, ou
 
 // Nack ends the attempt at a claimed task as failed. The task is retried or
 // becomes a dead letter as Config.Retry says; jobs.Permanent, jobs.RetryAfter
-// and jobs.Snooze in cause work as in an error of Config.Work. Error:
-// jobs.ErrStaleExecution.
+// and jobs.Snooze in cause work as in an error of Config.Work. Errors:
+// jobs.ErrStaleExecution; jobs.ErrInvalid for a delay of more than 100 years.
 func (p *Pool[In, Out]) Nack(ctx context.Context, from object.Caller, l Lease, cause error) error {
-	_, err := p.nack.Call(ctx, from, l.ID.object(), refused(l, cause))
+	n := refused(l, cause)
+	for _, d := range []*time.Duration{n.After, n.Snooze} {
+		if d != nil && *d > maxNackDelay {
+			return engine.Invalidf("workerpool", "a delay of %v is longer than 100 years", *d)
+		}
+	}
+	_, err := p.nack.Call(ctx, from, l.ID.object(), n)
 	return err
 }
+
+// maxNackDelay is a hundred years with their leap days, as for object.After.
+const maxNackDelay = 36525 * 24 * time.Hour
 
 // claimPart is the argument of a claim from one partition.
 type claimPart struct {

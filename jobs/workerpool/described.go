@@ -58,6 +58,21 @@ type described[In any] struct {
 	Idempotent string `json:"idempotent,omitempty"`
 }
 
+// IdempotencyKeys is how package verbs sees the key of the task.
+func (a *described[In]) IdempotencyKeys() []*string { return []*string{&a.Idempotent} }
+
+// describedBatch is the argument of the verb enqueueBatch.
+type describedBatch[In any] []described[In]
+
+// IdempotencyKeys is how package verbs sees the keys of the tasks.
+func (all *describedBatch[In]) IdempotencyKeys() []*string {
+	keys := make([]*string, len(*all))
+	for i := range *all {
+		keys[i] = &(*all)[i].Idempotent
+	}
+	return keys
+}
+
 // enqueueDescribed is Enqueue with the options in the argument.
 func (p *Pool[In, Out]) enqueueDescribed(ctx context.Context, from object.Caller, _ string, a described[In]) (TaskRef, error) {
 	return p.Enqueue(ctx, from, a.In, a.option)
@@ -69,7 +84,7 @@ func (a *described[In]) option(o *options) {
 }
 
 // enqueueBatchDescribed is EnqueueBatch with the options in the argument.
-func (p *Pool[In, Out]) enqueueBatchDescribed(ctx context.Context, from object.Caller, _ string, all []described[In]) ([]TaskRef, error) {
+func (p *Pool[In, Out]) enqueueBatchDescribed(ctx context.Context, from object.Caller, _ string, all describedBatch[In]) ([]TaskRef, error) {
 	items := make([]Item[In], len(all))
 	for i := range all {
 		items[i] = Item[In]{all[i].In, []Option{all[i].option}}

@@ -103,10 +103,8 @@ func (l Lease) of(id string) error {
 		return err
 	case task != l.ID:
 		return engine.Invalidf("workerpool", "the lease is of task %s, and the verb of task %s", l.ID, task)
-	case l.For < 0:
-		return engine.Invalidf("workerpool", "the length of the lease is negative: %v", l.For)
 	}
-	return nil
+	return validLease(l.For)
 }
 
 func (p *Pool[In, Out]) heartbeatDescribed(ctx context.Context, from object.Caller, id string, a leaseArg) (Lease, error) {

@@ -150,17 +150,18 @@ func TestOutsideMistakesByName(t *testing.T) {
 	if _, err := o.do("", "enqueueBatch", "%s", many(10_000)); err != nil {
 		t.Errorf("10,000 tasks: %v", err)
 	}
-	for _, arg := range []string{`{"n": -1}`, `{"n": 10001}`, `{"lease": "-1s"}`, `{"lease": "1"}`, `{"lease": 1}`} {
+	for _, arg := range []string{`{"n": -1}`, `{"n": 10001}`, `{"lease": "-1s"}`, `{"lease": "24h0m0.000000001s"}`, `{"lease": "1"}`, `{"lease": 1}`} {
 		if _, err := o.do("", "claim", "%s", arg); !errors.Is(err, jobs.ErrInvalid) {
 			t.Errorf("claim %s: %v", arg, err)
 		}
 	}
-	c := o.claim(`{"n": 1}`)[0]
-	if n := len(o.claim(`{"n": 10000}`)); n == 0 {
-		t.Error("claimed no more")
+	c := o.claim(`{"n": 1, "lease": "24h"}`)[0]
+	rest := o.claim(`{"n": 10000}`)
+	if len(rest) < 2 {
+		t.Fatal("claimed no more")
 	}
 	id, lease := o.lease(c)
-	for _, how := range []string{`"snooze": "1s", "error": "x"`, `"snooze": "1s", "after": "1s"`, `"snooze": "1s", "permanent": true`, `"permanent": true, "after": "1s"`, `"after": "-1s"`, `"snooze": "-1s"`, `"after": "soon"`} {
+	for _, how := range []string{`"snooze": "1s", "error": "x"`, `"snooze": "1s", "after": "1s"`, `"snooze": "1s", "permanent": true`, `"permanent": true, "after": "1s"`, `"after": "-1s"`, `"snooze": "-1s"`, `"after": "soon"`, `"after": "876600h0m0.000000001s"`, `"snooze": "876600h0m0.000000001s"`} {
 		if _, err := o.do(id, "nack", `{"lease": %s, %s}`, lease, how); !errors.Is(err, jobs.ErrInvalid) {
 			t.Errorf("nack %s: %v", how, err)
 		}
@@ -175,8 +176,20 @@ func TestOutsideMistakesByName(t *testing.T) {
 			}
 		}
 	}
-	if _, err := o.do(id, "heartbeat", "%s", strings.Replace(`{"lease": `+lease+`}`, `"forNs":0`, `"forNs":-1`, 1)); !errors.Is(err, jobs.ErrInvalid) {
-		t.Errorf("a negative length: %v", err)
+	for _, length := range []string{"-1", "86400000000001"} {
+		if _, err := o.do(id, "heartbeat", "%s", strings.Replace(`{"lease": `+lease+`}`, `"forNs":86400000000000`, `"forNs":`+length, 1)); !errors.Is(err, jobs.ErrInvalid) {
+			t.Errorf("a lease of %s ns: %v", length, err)
+		}
+	}
+	if _, err := o.do(id, "heartbeat", `{"lease": %s}`, lease); err != nil {
+		t.Errorf("a lease of 24 h: %v", err)
+	}
+	for _, how := range []string{`"after": "876600h"`, `"snooze": "876600h"`} {
+		id, lease := o.lease(rest[0])
+		rest = rest[1:]
+		if _, err := o.do(id, "nack", `{"lease": %s, %s}`, lease, how); err != nil {
+			t.Errorf("nack %s: %v", how, err)
+		}
 	}
 	if _, err := o.do(id, "ack", `{"lease": %s, "out": "x"}`, lease); err != nil {
 		t.Errorf("after the mistakes: %v", err)

@@ -46,6 +46,9 @@ type signalArg struct {
 	Key string `json:"key,omitempty"`
 }
 
+// IdempotencyKeys is how package verbs sees the key of the signal.
+func (a *signalArg) IdempotencyKeys() []*string { return []*string{&a.Key} }
+
 // signalKeptFor is how long the key of a described signal is kept.
 const signalKeptFor = 24 * time.Hour
 

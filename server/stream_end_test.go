@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -109,4 +110,110 @@ func TestStreamTakesNoBody(t *testing.T) {
 		}
 	}
 	f.follow("viewer", "/v1/events")
+}
+
+// An end leaves a part of its time to the host, so that a request that does not end does not cut the
+// handlers of others.
+func TestServeLeavesTimeToTheHost(t *testing.T) {
+	hold, holds := make(chan struct{}), make(chan struct{})
+	class, wait, _ := heldClass(holds, hold)
+	at := make(chan string, 1)
+	f := start(t, func(c *Config) {
+		c.ShutdownTimeout = 4 * time.Second
+		c.Listening = func(all []net.Addr) { at <- all[0].String() }
+	}, class)
+	runs, goOn := make(chan struct{}), make(chan struct{})
+	defer close(goOn)
+	f.srv.handle(blocked(runs, goOn))
+	ctx, end := context.WithCancel(t.Context())
+	over, called := make(chan error, 1), make(chan error, 1)
+	go func() { over <- f.srv.Serve(ctx, "127.0.0.1:0") }()
+	base := "http://" + <-at
+	go func() {
+		_, err := wait.Call(context.Background(), f.host, "x", 1)
+		called <- err
+	}()
+	<-holds
+	go func() {
+		<-runs
+		end()
+	}()
+	if a, err := http.Get(base + "/v1/blocked"); err == nil {
+		a.Body.Close()
+		t.Error("the request got an answer")
+	}
+	close(hold) // the handler ends after the requests were cut, and before the time of the host is over
+	if err := <-called; err != nil {
+		t.Errorf("the handler was cut: %v", err)
+	}
+	if err := <-over; err == nil || !strings.Contains(err.Error(), "requests are still under way") || strings.Contains(err.Error(), "object:") {
+		t.Errorf("Serve returned %v", err)
+	}
+}
+
+// With KeepHost requests have all the time of the end.
+func TestRequestTime(t *testing.T) {
+	s := newServed(t, nil)
+	if d := s.srv.requestTime(); d != 15*time.Second {
+		t.Errorf("%v", d)
+	}
+	s.srv.config.KeepHost = true
+	if d := s.srv.requestTime(); d != 20*time.Second {
+		t.Errorf("%v with KeepHost", d)
+	}
+}
+
+// The waits for the end of tasks and runs end with the streams. A task is then shown as it is.
+func TestWaitsEndWithTheServer(t *testing.T) {
+	s := openShop(t, memory(), nil)
+	task := s.enqueue("thumb", `{"in": {"name": "cat", "slow": true}}`)
+	s.as("caller", "PUT", "/v1/jobs/order/o", `"x"`, 201, nil)
+	answers := make(chan reply, 2)
+	go func() { answers <- s.ask("reader", "GET", "/v1/jobs/order/o/view/wait", "") }()
+	go func() { answers <- s.ask("operator", "POST", "/v1/pools/thumb/drain", "") }()
+	until(t, "the waits are not counted", func() bool { return s.open() == 2 })
+	s.srv.EndStreams()
+	s.srv.EndStreams()
+	for range 2 {
+		if a := <-answers; a.status != 504 {
+			t.Errorf("%+v", a)
+		}
+	}
+	for _, path := range []string{"/v1/jobs/order/o/view/wait", "/v1/pools/thumb/tasks/" + task + "/wait"} {
+		if p := s.ask("reader", "GET", path, "").problem(t); p.Type != "shutting-down" {
+			t.Errorf("%s after the end: %+v", path, p)
+		}
+	}
+	s.srv.streams.mu.Lock()
+	s.srv.streams.ended = false // as if each had come in just before the end
+	s.srv.streams.mu.Unlock()
+	for range 100 {
+		if a := s.ask("viewer", "GET", "/v1/pools/thumb/tasks/"+task+"/wait", ""); a.status != 200 || !strings.Contains(a.body, `"running"`) {
+			t.Fatalf("a wait that was cut: %+v", a)
+		}
+	}
+	close(s.release)
+}
+
+// Proves V5: long polls are bounded as streams are, and with them. Others are answered.
+func TestLongPollsAreBounded(t *testing.T) {
+	s := openShop(t, memory(), nil)
+	s.srv.limits.streamsEach = 1
+	task := "/v1/pools/thumb/tasks/" + s.enqueue("thumb", `{"in": {"name": "cat", "slow": true}}`)
+	s.as("caller", "PUT", "/v1/jobs/order/o", `"x"`, 201, nil)
+	first := make(chan reply, 1)
+	go func() { first <- s.ask("operator", "GET", task+"/wait", "") }()
+	until(t, "the wait is not counted", func() bool { return s.open() == 1 })
+	for _, path := range []string{task + "/wait", "/v1/jobs/order/o/view/wait", "/v1/events"} {
+		s.refused("operator", "GET", path, "", 429, "too-many-streams")
+	}
+	s.refused("operator", "POST", "/v1/pools/thumb/drain", "", 429, "too-many-streams")
+	s.as("operator", "GET", task, "", 200, nil)
+	s.as("viewer", "GET", task+"/wait?timeout=1ms", "", 200, nil)
+	close(s.release)
+	if a := <-first; a.status != 200 || !strings.Contains(a.body, `"done"`) {
+		t.Errorf("%+v", a)
+	}
+	s.as("operator", "GET", task+"/wait", "", 200, nil)
+	until(t, "V9: a wait is left", func() bool { return s.open() == 0 })
 }

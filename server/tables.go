@@ -40,7 +40,11 @@ func newOperations(host *object.Host, types []verbs.Described) *operations {
 const (
 	poolKind    = "workerpool"
 	enqueueVerb = "enqueue"
+	drainVerb   = "drain" // it waits for the end of tasks
 )
+
+// waitView is the view of each table that waits for the end of a job or a task.
+const waitView = "wait"
 
 // table returns the table of a class of Config.Jobs: of a pool, or of a job type of another kind.
 func (o *operations) table(class string, pool bool) (*verbs.Table, error) {
@@ -83,7 +87,7 @@ func (x *exchange) may(d verbs.Description, class, id string) error {
 }
 
 // do runs a verb that the principal may use. The verb goes on when the client has left, so that a verb of
-// many partitions is not cut in two; Config.Timeout ends it.
+// many partitions is not cut in two; Config.Timeout ends it. The wait of a drain ends with Serve too.
 func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte) ([]byte, error) {
 	if x.r.Header.Get("Idempotency-Key") != "" {
 		return nil, badRequest("the header Idempotency-Key is of calls: a verb that can be repeated under a key has it in its argument")
@@ -92,7 +96,16 @@ func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), timeout)
+	within := context.WithTimeout
+	if t.Kind() == poolKind && d.Name == drainVerb {
+		leave, err := x.poll()
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		within = x.untilEnd
+	}
+	ctx, cancel := within(context.WithoutCancel(x.r.Context()), timeout)
 	defer cancel()
 	raw, err := t.Do(ctx, x.host, id, d.Name, arg)
 	return raw, x.verbProblem(ctx, d, err)
@@ -100,6 +113,13 @@ func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte
 
 // view asks a view that the principal may use. It ends with the client, because it changes nothing.
 func (x *exchange) view(t *verbs.Table, d verbs.Description, id string, arg []byte) ([]byte, error) {
+	if d.Name == waitView {
+		leave, err := x.poll()
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+	}
 	ctx, cancel, err := x.within()
 	if err != nil {
 		return nil, err

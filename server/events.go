@@ -77,6 +77,9 @@ type stream struct {
 	wrote   time.Time    // when frames were last written
 }
 
+// batchBytes bounds the events that a stream holds while it writes them, but for one that is larger.
+const batchBytes = 64 << 10
+
 // stream serves a stream until its client leaves, its principal may not see it any more, or the
 // server or the host ends.
 func (x *exchange) stream(st *stream) error {
@@ -84,6 +87,7 @@ func (x *exchange) stream(st *stream) error {
 		return badRequest("a stream takes no body, because a body has its time and a stream has none")
 	}
 	st.exchange, st.control = x, http.NewResponseController(x.w)
+	st.of.BatchBytes = batchBytes
 	if kinds := x.param("kind"); kinds != "" {
 		st.kinds = strings.Split(kinds, ",")
 	}

@@ -217,3 +217,35 @@ func TestLongPollsAreBounded(t *testing.T) {
 	s.as("operator", "GET", task+"/wait", "", 200, nil)
 	until(t, "V9: a wait is left", func() bool { return s.open() == 0 })
 }
+
+// largest is a ResponseWriter that keeps the size of its largest write, and ends its request at a text.
+type largest struct {
+	deadlines
+	bytes int
+	last  string
+	leave func()
+}
+
+func (l *largest) Write(b []byte) (int, error) {
+	l.bytes = max(l.bytes, len(b))
+	if strings.Contains(string(b), l.last) {
+		l.leave()
+	}
+	return len(b), nil
+}
+
+// Proves V5: a stream holds 64 KiB of events at a time, and not much more, however many there are.
+func TestStreamBatch(t *testing.T) {
+	f := start(t, nil, bells)
+	long := strings.Repeat("x", 10<<10)
+	for range 50 {
+		f.ring("a one " + long)
+	}
+	f.ring("a last")
+	ctx, leave := context.WithCancel(t.Context())
+	w := &largest{deadlines: deadlines{ResponseRecorder: httptest.NewRecorder()}, last: `"kind":"last"`, leave: leave}
+	f.srv.ServeHTTP(w, f.request("reader", "GET", "/v1/objects/bell/a/events?after=0").WithContext(ctx))
+	if w.bytes < 64<<10 || w.bytes > 100<<10 {
+		t.Errorf("V5: a write has %d bytes", w.bytes)
+	}
+}

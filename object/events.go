@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
@@ -72,17 +73,18 @@ func (t *turn) events() *storage.Batch {
 // Events returns up to limit events of an object with a sequence number greater than
 // after, in order. A limit below 0 is an error, and 0 returns none.
 func (r Reader) Events(ctx context.Context, id storage.ID, after uint64, limit int) ([]Event, error) {
-	return read(ctx, r, id, func() ([]Event, error) { return r.events(id, after, limit) })
+	return read(ctx, r, id, func() ([]Event, error) { return r.events(id, after, limit, math.MaxInt) })
 }
 
 // Events is Reader.Events for an open host. It reads the store and takes no turn, so it does
 // not wait for a handler that runs. It returns only when every event in its answer is durable.
 func (h *Host) Events(ctx context.Context, id storage.ID, after uint64, limit int) ([]Event, error) {
-	return readDurably(ctx, h, id, func(r Reader) ([]Event, error) { return r.events(id, after, limit) })
+	return readDurably(ctx, h, id, func(r Reader) ([]Event, error) { return r.events(id, after, limit, math.MaxInt) })
 }
 
-// events reads the events of an object behind a number.
-func (r Reader) events(id storage.ID, after uint64, limit int) (out []Event, err error) {
+// events reads the events of an object behind a number. It stops when the payloads of all but the
+// first have so many bytes.
+func (r Reader) events(id storage.ID, after uint64, limit, bytes int) (out []Event, err error) {
 	if err := validID(id); err != nil {
 		return nil, err
 	}
@@ -96,8 +98,10 @@ func (r Reader) events(id storage.ID, after uint64, limit int) (out []Event, err
 	err = r.store.Events(id, after, func(seq uint64, value []byte) bool {
 		var e Event
 		e, bad = decodeEvent(seq, value)
-		out = append(out, e)
-		return bad == nil && len(out) < limit
+		if out = append(out, e); len(out) > 1 {
+			bytes -= len(e.Data)
+		}
+		return bad == nil && len(out) < limit && bytes > 0
 	})
 	if err = errors.Join(err, bad); err != nil {
 		return nil, err
@@ -160,6 +164,9 @@ type TapOptions struct {
 	// After is the TapEvent.Cursor of the last event that the reader has, or what Tap.Cursor
 	// returned. Default: the events from now on, or, of one object, those that are kept.
 	After uint64
+	// BatchBytes bounds the memory of the events that one Next returns: none follows the one that
+	// reaches the bound, and the first read from the store does not count. Default: 1 MiB.
+	BatchBytes int
 }
 
 // TapEvent is an event with its object.
@@ -179,6 +186,7 @@ type Tap struct {
 	host     *Host
 	key      storage.ID // without a name: a class; without both: all
 	listener *tap.Listener[Event]
+	bytes    int // TapOptions.BatchBytes
 
 	// The fields below are of a tap to one object. Its events come from the store until reading
 	// ends, then from memory, and again from the store if it was too slow for that.
@@ -187,7 +195,7 @@ type Tap struct {
 	after   uint64 // the sequence number of the last event that it gave
 }
 
-// The bounds of what Tap.Next returns.
+// The bounds of what Tap.Next returns. That of bytes is a default.
 const (
 	tapEvents = 256
 	tapBytes  = 1 << 20
@@ -196,7 +204,7 @@ const (
 // Tap begins to listen to events. The caller calls Close at the end. While nobody listens,
 // events cost a host nothing more. A tap to all objects or to a class has the newest 65,536
 // events or 16 MiB behind it, from its beginning to a minute after the last such tap has
-// closed, and never more than this process. A tap to one object reads what is stored. Tap returns ErrBadName.
+// closed, and never more than this process. A tap to one object reads what is stored. Tap returns ErrBadName, or an error for BatchBytes below 0.
 func (h *Host) Tap(o TapOptions) (*Tap, error) {
 	key := storage.ID{Class: o.Class, Name: o.Name}
 	check := key
@@ -208,14 +216,20 @@ func (h *Host) Tap(o TapOptions) (*Tap, error) {
 			return nil, err
 		}
 	}
+	if err := notNegative("BatchBytes", o.BatchBytes); err != nil {
+		return nil, fmt.Errorf("object: Tap: %w", err)
+	}
 	t := h.listen(key, o.After)
 	t.strict = true
+	if o.BatchBytes > 0 {
+		t.bytes = o.BatchBytes
+	}
 	return t, nil
 }
 
 // listen begins a tap.
 func (h *Host) listen(key storage.ID, after uint64) *Tap {
-	t := &Tap{host: h, key: key, listener: h.taps.Listen(key), reading: key.Name != "", after: after}
+	t := &Tap{host: h, key: key, listener: h.taps.Listen(key), bytes: tapBytes, reading: key.Name != "", after: after}
 	if after != 0 && !t.reading {
 		t.listener.From(after)
 	}
@@ -250,7 +264,7 @@ func (t *Tap) Next(ctx context.Context) ([]TapEvent, error) {
 				return events, err
 			}
 		}
-		entries, news, err := t.listener.Take(tapEvents, tapBytes)
+		entries, news, err := t.listener.Take(tapEvents, t.bytes)
 		switch {
 		case errors.Is(err, tap.ErrGap) && t.key.Name != "":
 			t.reading = true
@@ -279,11 +293,11 @@ func (t *Tap) read(ctx context.Context) (out []TapEvent, err error) {
 	if known {
 		from--
 	}
-	events, err := t.host.Events(ctx, t.key, from, tapEvents)
+	events, err := readDurably(ctx, t.host, t.key, func(r Reader) ([]Event, error) { return r.events(t.key, from, tapEvents, t.bytes) })
 	if err != nil {
 		return nil, err
 	}
-	t.reading = len(events) == tapEvents
+	t.reading = len(events) == tapEvents || payloads(events) >= t.bytes
 	if known {
 		if len(events) == 0 || events[0].Seq != t.after {
 			return nil, named(t.key, ErrEventsMissed)
@@ -295,6 +309,14 @@ func (t *Tap) read(ctx context.Context) (out []TapEvent, err error) {
 		t.after = e.Seq
 	}
 	return out, nil
+}
+
+// payloads is how many bytes the payloads of all events but the first have.
+func payloads(events []Event) (n int) {
+	for _, e := range events[min(1, len(events)):] {
+		n += len(e.Data)
+	}
+	return n
 }
 
 // given turns entries into events. It leaves out those of an object that the tap has read from

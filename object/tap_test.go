@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -285,5 +286,55 @@ func testTapEnds(t *testing.T) {
 	}
 	if _, err := tap.Next(context.Background()); !errors.Is(err, object.ErrShutdown) {
 		t.Errorf("after Shutdown: %v", err)
+	}
+}
+
+// A batch ends with the event that reaches BatchBytes, from the store and from memory, and no event
+// is missed. An event that is larger than the bound is a batch too, and a place to come back to. Proves V7.
+func TestTapBatchBytes(t *testing.T) { bubble(t, testTapBatchBytes) }
+
+func testTapBatchBytes(t *testing.T) {
+	f := newFixture(t).open()
+	defer f.close()
+	const n, bytes = 7, 5000
+	all := f.listen(object.TapOptions{BatchBytes: bytes})
+	f.must("a", func(th *thing, ctx context.Context) (any, error) {
+		for i := range n {
+			size := []int{2 * bytes, 10, bytes, 10, 10, 2 * bytes, 10}[i]
+			if err := th.st.Emit(ctx, "said", strings.Repeat(fmt.Sprint(i), size-2)); err != nil { // JSON has two quotes
+				return nil, err
+			}
+		}
+		return nil, nil
+	})
+	drain := func(tap *object.Tap, from int) (batches []string, cursors []uint64) {
+		for len(cursors) < n-from {
+			events, err := tap.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			batch := ""
+			for _, e := range events {
+				batch += string(e.Data[1])
+				cursors = append(cursors, e.Cursor)
+			}
+			batches = append(batches, batch)
+		}
+		return batches, cursors
+	}
+	memory, _ := drain(all, 0)
+	wantSaid(t, memory, "0", "12", "345", "6")
+	one := object.TapOptions{Class: "thing", Name: "a", BatchBytes: bytes}
+	stored, cursors := drain(f.listen(one), 0)
+	wantSaid(t, stored, "012", "345", "6")
+	one.After = cursors[0]
+	stored, _ = drain(f.listen(one), 1)
+	wantSaid(t, stored, "12", "345", "6")
+	one.After, one.BatchBytes = 0, 0
+	stored, _ = drain(f.listen(one), 0)
+	wantSaid(t, stored, "0123456")
+	one.BatchBytes = -1
+	if _, err := f.host.Tap(one); err == nil || !strings.Contains(err.Error(), "BatchBytes") {
+		t.Errorf("BatchBytes below 0: %v", err)
 	}
 }

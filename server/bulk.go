@@ -213,5 +213,7 @@ func (x *exchange) line(l bulkLine) {
 	x.w.Header().Set("Content-Type", "application/x-ndjson")
 	_, _ = x.w.Write(append(raw, '\n'))
 	_ = control.Flush()
-	_ = control.SetWriteDeadline(time.Time{})
+	if !l.Ended { // net/http writes the end of the answer
+		_ = control.SetWriteDeadline(time.Time{})
+	}
 }

@@ -51,8 +51,8 @@ type Config struct {
 	// Linger is how long Serve goes on after its context has ended, while /readyz answers 503: a
 	// little more than the time between two looks of a load balancer. Default: 0.
 	Linger time.Duration
-	// ShutdownTimeout bounds the end of Serve after Linger: of the requests under way, and of the
-	// host. Default: 20 s.
+	// ShutdownTimeout bounds the end of Serve after Linger: three quarters are for the requests
+	// under way, and the rest is for the host. Default: 20 s.
 	ShutdownTimeout time.Duration
 	// KeepHost makes Serve leave the host open when it ends. Default: Serve shuts it down.
 	KeepHost bool

@@ -77,10 +77,17 @@ type stream struct {
 	wrote   time.Time    // when frames were last written
 }
 
+// batchBytes bounds the events that a stream holds while it writes them, but for one that is larger.
+const batchBytes = 64 << 10
+
 // stream serves a stream until its client leaves, its principal may not see it any more, or the
 // server or the host ends.
 func (x *exchange) stream(st *stream) error {
+	if x.r.ContentLength != 0 {
+		return badRequest("a stream takes no body, because a body has its time and a stream has none")
+	}
 	st.exchange, st.control = x, http.NewResponseController(x.w)
+	st.of.BatchBytes = batchBytes
 	if kinds := x.param("kind"); kinds != "" {
 		st.kinds = strings.Split(kinds, ",")
 	}
@@ -93,16 +100,24 @@ func (x *exchange) stream(st *stream) error {
 		return err
 	}
 	defer leave()
+	defer st.close()
 	if err := st.begin(ctx, given); err != nil || x.r.Method == http.MethodHead {
 		return err
 	}
-	defer st.tap.Close()
 	for err == nil {
 		if err = st.flush(); err == nil {
 			err = st.next(ctx)
 		}
 	}
 	return st.end(ctx, err)
+}
+
+// close ends the tap, if there is one. What net/http still writes has its time.
+func (st *stream) close() {
+	if st.tap != nil {
+		st.tap.Close()
+	}
+	_ = st.deadline()
 }
 
 // retry is how long a browser waits before it comes back.
@@ -150,7 +165,7 @@ func (st *stream) cursor(at uint64) string {
 // begin begins the tap and the answer. It refuses a writer that has no deadlines, because a client
 // that does not read would hold the stream for ever.
 func (st *stream) begin(ctx context.Context, given bool) error {
-	if errors.Is(st.deadline(), http.ErrNotSupported) {
+	if errors.Is(st.noDeadline(), http.ErrNotSupported) {
 		return &problem{Type: "no-streams", Title: "The server cannot stream.", Status: http.StatusInternalServerError, Outcome: none,
 			Detail: "a ResponseWriter between net/http and the server has no method Unwrap"}
 	}
@@ -174,6 +189,9 @@ func (st *stream) deadline() error {
 	return st.control.SetWriteDeadline(time.Now().Add(st.limits.writeTime))
 }
 
+// noDeadline takes the deadline back. That of HTTP/2 would end the stream also while nothing is written.
+func (st *stream) noDeadline() error { return st.control.SetWriteDeadline(time.Time{}) }
+
 // flush writes the frames.
 func (st *stream) flush() error {
 	if st.frames.Len() == 0 {
@@ -187,6 +205,7 @@ func (st *stream) flush() error {
 	if err != nil {
 		return errClientGone
 	}
+	_ = st.noDeadline()
 	st.wrote = time.Now()
 	if st.frames.Reset(); st.frames.Cap() > keptFrames {
 		st.frames = bytes.Buffer{}

@@ -3,9 +3,12 @@ package server_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
@@ -46,4 +49,34 @@ func ExampleServer_Serve() {
 	// Output:
 	// ready: 200 OK
 	// ended: <nil> - object: host is shut down
+}
+
+// A program with an http.Server of its own ends streams before it waits for requests, and then ends
+// the host.
+func ExampleServer_EndStreams() {
+	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	srv, err := server.New(host, server.Config{Auth: auth.Insecure()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	web := httptest.NewServer(srv) // or an http.Server with srv as its Handler
+	web.Config.RegisterOnShutdown(srv.EndStreams)
+	stream, err := http.Get(web.URL + "/v1/events")
+	if err != nil {
+		log.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- web.Config.Shutdown(context.Background()) }()
+	frames, err := io.ReadAll(stream.Body)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("the stream says bye:", strings.Contains(string(frames), "event: bye"))
+	fmt.Println(<-ended, host.Shutdown(context.Background()))
+	// Output:
+	// the stream says bye: true
+	// <nil> <nil>
 }

@@ -88,6 +88,7 @@ func (x *exchange) bodyUpTo(limit int64) ([]byte, error) {
 		if err == io.EOF {
 			// Without it the end of the time would look as if the client had gone.
 			_ = control.SetReadDeadline(time.Time{})
+			_ = control.SetWriteDeadline(time.Time{}) // that of HTTP/2 would end the request before its answer begins
 			return b.Bytes(), nil
 		}
 		if err != nil {

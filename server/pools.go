@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -16,6 +17,9 @@ import (
 
 // maxWait is how long a client may wait for the end of a task in one request.
 const maxWait = time.Minute
+
+// showTime is how long a task may take to be shown after a wait, because Serve may be ending.
+const showTime = 5 * time.Second
 
 // poolRoutes are the routes of worker pools: tasks, outside workers.
 func (s *Server) poolRoutes() []route {
@@ -66,22 +70,21 @@ func (x *exchange) listPools() error {
 }
 
 func (x *exchange) poolStats() error {
-	raw, err := x.poolView("stats", "", x.config.Timeout)
+	ctx, cancel := context.WithTimeout(x.r.Context(), x.config.Timeout)
+	defer cancel()
+	raw, err := x.poolView(ctx, "stats", "")
 	if err != nil {
 		return err
 	}
 	return x.bytes(http.StatusOK, raw)
 }
 
-// poolView asks a view of the pool, or of one of its tasks, for a route that has checked the role. It
-// waits for at most a time.
-func (x *exchange) poolView(name, id string, wait time.Duration) ([]byte, error) {
+// poolView asks a view of the pool, or of one of its tasks, for a route that has checked the role.
+func (x *exchange) poolView(ctx context.Context, name, id string) ([]byte, error) {
 	t, err := x.operations.table(x.path("pool"), true)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := x.untilEnd(x.r.Context(), min(wait, x.config.Timeout))
-	defer cancel()
 	raw, err := t.View(ctx, x.host, id, name, nil)
 	return raw, x.verbProblem(ctx, verbs.Description{}, true, err)
 }
@@ -119,8 +122,12 @@ type listedTasks struct {
 	Next  string                `json:"next,omitempty"`
 }
 
-func (x *exchange) showTask() error {
-	raw, err := x.poolView("status", x.path("id"), x.config.Timeout)
+func (x *exchange) showTask() error { return x.showTaskWithin(x.config.Timeout) }
+
+func (x *exchange) showTaskWithin(d time.Duration) error {
+	ctx, cancel := context.WithTimeout(x.r.Context(), d)
+	defer cancel()
+	raw, err := x.poolView(ctx, "status", x.path("id"))
 	if err != nil {
 		return err
 	}
@@ -149,11 +156,18 @@ func (x *exchange) waitTask() error {
 			return badRequest(fmt.Sprintf("timeout is %q: write a time of at most %v, such as 30s", s, maxWait))
 		}
 	}
-	_, err := x.poolView("wait", x.path("id"), wait)
+	leave, err := x.poll()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	ctx, cancel := x.untilEnd(x.r.Context(), min(wait, x.config.Timeout))
+	defer cancel()
+	_, err = x.poolView(ctx, waitView, x.path("id"))
 	if err != nil && !slices.Contains([]string{waitEnded, workFailed, workCancelled}, problemOf(err).Type) {
 		return err
 	}
-	return x.showTask()
+	return x.showTaskWithin(min(showTime, x.config.Timeout)) // not in ctx: the wait may have used it up
 }
 
 func (x *exchange) enqueue() error {

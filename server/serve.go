@@ -50,8 +50,9 @@ func (s *Server) untilEnd(ctx context.Context, d time.Duration) (context.Context
 //  2. The listeners close. Streams and long polls end, and other requests under way finish.
 //  3. The host shuts down, unless Config.KeepHost is set.
 //
-// Steps 2 and 3 share Config.ShutdownTimeout. When it is over, connections are closed under
-// their requests, and handlers of the host are cancelled (see object.Host.Shutdown).
+// Steps 2 and 3 share Config.ShutdownTimeout. After three quarters of it connections are closed
+// under their requests, so that the host has the rest; when that is over, handlers of the host are
+// cancelled (see object.Host.Shutdown). With Config.KeepHost requests have all of it.
 //
 // An error, for example of a port that is in use, ends the host in the same way, so that a
 // program has nothing left to close. If the host ends by itself, because its store failed,
@@ -96,14 +97,34 @@ func (s *Server) Serve(ctx context.Context, addrs ...string) error {
 func (s *Server) end(h *http.Server) error {
 	s.serving.unready.Store(true)
 	s.serving.sleep(s.config.Linger)
-	s.serving.expire()
-	s.streams.end()
+	s.EndStreams()
 	ctx, cancel := s.endTime()
-	err := h.Shutdown(ctx)
+	requests, done := context.WithTimeout(ctx, s.requestTime())
+	err := h.Shutdown(requests)
+	done()
 	if err != nil {
 		err = fmt.Errorf("server: shutdown: requests are still under way: %w", errors.Join(err, h.Close()))
 	}
 	return errors.Join(err, s.endHost(ctx, cancel))
+}
+
+// EndStreams ends what waits for something that may never come: streams say bye, long polls and a
+// drain answer, and verbs over many jobs stop. New streams and long polls get 503. All else is
+// answered. Serve calls it; a program with an http.Server of its own passes it to
+// http.Server.RegisterOnShutdown, because http.Server.Shutdown would wait for each stream. It
+// returns at once; a second call does nothing.
+func (s *Server) EndStreams() {
+	s.serving.expire()
+	s.streams.end()
+}
+
+// requestTime is how much of Config.ShutdownTimeout the requests may take. A quarter is left for the
+// host, because one long request would otherwise cut all handlers.
+func (s *Server) requestTime() time.Duration {
+	if s.config.KeepHost {
+		return s.config.ShutdownTimeout
+	}
+	return s.config.ShutdownTimeout - s.config.ShutdownTimeout/4
 }
 
 // endTime returns the context that bounds an end.

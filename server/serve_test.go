@@ -486,6 +486,7 @@ func TestServeEndsStreamsAndLongPolls(t *testing.T) {
 		waits <- a.StatusCode
 	}()
 	<-polls
+	until(t, "the long poll is not counted", func() bool { return s.open() == 2 })
 	end()
 	if rest, err := io.ReadAll(stream.Body); err != nil || !strings.Contains(string(rest), "event: bye") {
 		t.Errorf("the stream ends with %q, %v", rest, err)

@@ -42,7 +42,7 @@ type limits struct {
 	// header, which has at most headerBytes; idleTime is between two requests of a connection.
 	headerTime, idleTime time.Duration
 	headerBytes          int
-	// streams may be open in all, and streamsEach of one principal. A write of a stream takes at
+	// streams, and long polls, may be open in all, and streamsEach of one principal. A write of a stream takes at
 	// most writeTime. A stream without an event pings after pingEvery, and the principal of each is
 	// asked for again after checkEvery, so that a token that was revoked ends it.
 	streams, streamsEach             int

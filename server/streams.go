@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// streams are those that are under way. The mutex guards all fields.
+// streams are the streams and the long polls that are under way. The mutex guards all fields.
 type streams struct {
 	mu    sync.Mutex
 	of    map[string]int                  // by principal
@@ -24,7 +24,7 @@ func (s *streams) enter(ctx context.Context, who string, most limits) (_ context
 		return nil, nil, &problem{Type: "shutting-down", Title: "The server is closing.", Status: http.StatusServiceUnavailable, Outcome: none, Retryable: true, retryAfter: 1}
 	}
 	if len(s.all) >= most.streams || s.of[who] >= most.streamsEach {
-		return nil, nil, &problem{Type: "too-many-streams", Title: "Too many streams are open.", Status: http.StatusTooManyRequests, Outcome: none, Retryable: true, retryAfter: 5}
+		return nil, nil, &problem{Type: "too-many-streams", Title: "Too many streams and long polls are open.", Status: http.StatusTooManyRequests, Outcome: none, Retryable: true, retryAfter: 5}
 	}
 	if s.all == nil {
 		s.all, s.of = make(map[int]context.CancelCauseFunc), make(map[string]int)
@@ -35,6 +35,13 @@ func (s *streams) enter(ctx context.Context, who string, most limits) (_ context
 	s.all[key] = cancel
 	s.of[who]++
 	return ctx, func() { s.leave(key, who); cancel(nil) }, nil
+}
+
+// poll counts a long poll as a stream is counted, or refuses it. Its wait ends by untilEnd. The
+// caller calls leave.
+func (x *exchange) poll() (leave func(), err error) {
+	_, leave, err = x.streams.enter(x.r.Context(), x.who.ID, x.limits)
+	return leave, err
 }
 
 // leave takes a stream out.

@@ -41,7 +41,11 @@ const (
 	poolKind    = "workerpool"
 	enqueueVerb = "enqueue"
 	batchVerb   = "enqueueBatch"
+	drainVerb   = "drain" // it waits for the end of tasks
 )
+
+// waitView is the view of each table that waits for the end of a job or a task.
+const waitView = "wait"
 
 // table returns the table of a class of Config.Jobs: of a pool, or of a job type of another kind.
 func (o *operations) table(class string, pool bool) (*verbs.Table, error) {
@@ -102,7 +106,7 @@ func (x *exchange) find(of func(*verbs.Table) []verbs.Description, name string, 
 }
 
 // do runs a verb that the principal may use. The verb goes on when the client has left, so that a verb of
-// many partitions is not cut in two; Config.Timeout ends it.
+// many partitions is not cut in two; Config.Timeout ends it. The wait of a drain ends with Serve too.
 func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte) ([]byte, error) {
 	timeout, err := x.timeout()
 	if err != nil {
@@ -112,7 +116,16 @@ func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), timeout)
+	within := context.WithTimeout
+	if t.Kind() == poolKind && d.Name == drainVerb {
+		leave, err := x.poll()
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		within = x.untilEnd
+	}
+	ctx, cancel := within(context.WithoutCancel(x.r.Context()), timeout)
 	defer cancel()
 	keyed := false // with a key for each task or signal, so that a repeat does no harm
 	raw, err := t.DoKeyed(ctx, x.host, id, d.Name, arg, func(keys []*string) error {
@@ -153,6 +166,13 @@ func (x *exchange) ownKeys(d verbs.Description, header string, keys []*string) e
 
 // view asks a view that the principal may use. It ends with the client, because it changes nothing.
 func (x *exchange) view(t *verbs.Table, d verbs.Description, id string, arg []byte) ([]byte, error) {
+	if d.Name == waitView {
+		leave, err := x.poll()
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+	}
 	ctx, cancel, err := x.within()
 	if err != nil {
 		return nil, err

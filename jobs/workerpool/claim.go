@@ -70,8 +70,11 @@ const maxLease = 24 * time.Hour
 
 // validLease returns a jobs.ErrInvalid for a length that no lease has.
 func validLease(d time.Duration) error {
-	if d < 0 || d > maxLease {
-		return engine.Invalidf("workerpool", "a lease of %v is negative or longer than %v", d, maxLease)
+	switch {
+	case d < 0:
+		return engine.Invalidf("workerpool", "lease %v is negative", d)
+	case d > maxLease:
+		return engine.Invalidf("workerpool", "lease %v is longer than %v", d, maxLease)
 	}
 	return nil
 }

@@ -32,7 +32,10 @@ func TestUntouched(t *testing.T) {
 	method("refuse", func(*ledger, context.Context) error { return errFailed })
 	method("write", func(l *ledger, ctx context.Context) error { write(l, ctx); return errFailed })
 	method("panic", func(l *ledger, ctx context.Context) error { write(l, ctx); panic(errFailed) })
-	method("sync", func(l *ledger, ctx context.Context) error { write(l, ctx); return errors.Join(l.st.Sync(ctx), errFailed) })
+	method("sync", func(l *ledger, ctx context.Context) error {
+		write(l, ctx)
+		return errors.Join(l.st.Sync(ctx), errFailed)
+	})
 	method("release", func(l *ledger, ctx context.Context) error {
 		write(l, ctx)
 		return errors.Join(l.st.Release(ctx, func(context.Context) error { return nil }), errFailed)

@@ -696,7 +696,8 @@ func TestCrashInAWrite(t *testing.T) {
 	})
 }
 
-// Requests beside changes of the file see each token as valid until it is revoked, and never after.
+// Requests beside changes of the file see each token as valid until it is revoked, and never after. Beside
+// the requests of other goroutines a process sees a change within unseen.
 func TestRequestsBesideChanges(t *testing.T) {
 	inBubble(t, func(f *fixture) {
 		kept, keptText := f.add(Token{Name: "kept", Role: Viewer})
@@ -721,7 +722,7 @@ func TestRequestsBesideChanges(t *testing.T) {
 		for range 20 {
 			token, text := f.add(Token{Name: "ci", Role: Viewer})
 			is(t, f, request(text), token)
-			time.Sleep(lookEvery)
+			time.Sleep(unseen)
 			is(t, other, request(text), token)
 			if err := f.Revoke(token.ID); err != nil {
 				t.Error(err)
@@ -731,7 +732,7 @@ func TestRequestsBesideChanges(t *testing.T) {
 			if _, err := f.Authenticate(r); err == nil {
 				t.Error("the revoked token is accepted")
 			}
-			time.Sleep(lookEvery)
+			time.Sleep(unseen)
 			if _, err := other.Authenticate(r); err == nil {
 				t.Error("the revoked token is accepted by the other process")
 			}

@@ -202,6 +202,14 @@ var delayMutants = []mutant{
 		Package: "object/internal/inbox", Test: "TestShareOfAReceiverThatIsBehind",
 	},
 	{
+		Name: "early-messages-keep-places", Promise: "M4", File: "object/message_turn.go",
+		Edits: []edit{{
+			Old: `			case x.host.early(l.Due):`,
+			New: `			case x.host.early(l.Due) && !mutant("early-messages-keep-places"):`,
+		}},
+		Package: "object", Test: "TestMessagesWithoutAPlaceWithTheClockPutBack",
+	},
+	{
 		Name: "deleted-message-keeps-its-place", Promise: "M7", File: "object/message_mail.go",
 		Edits: []edit{{
 			Old: `	x.leave(inbox.Receiver{ID: id.To, Shard: id.Shard}, id.Seq)

@@ -28,13 +28,14 @@ type Edits struct {
 // so that the other side can tell a repeat.
 var mails = make(chan string, 10)
 
-// Digest mails the edits of a wiki once there has been none for 20 ms, and at the
-// latest a second after the first.
+// Digest mails the edits of a wiki once there has been none for a minute, at the latest ten minutes
+// after the first, and at once when there are three.
 var Digest = debounce.New(debounce.Config[Edit, Edits]{
-	Name:    "digest",
-	Quiet:   20 * time.Millisecond,
-	MaxWait: time.Second,
-	Retry:   jobs.Retry{MaxAttempts: 5, Backoff: jobs.Exponential(time.Second, time.Minute)},
+	Name:      "digest",
+	Quiet:     time.Minute,
+	MaxWait:   10 * time.Minute,
+	MaxEvents: 3,
+	Retry:     jobs.Retry{MaxAttempts: 5, Backoff: jobs.Exponential(time.Second, time.Minute)},
 	Reduce: func(state Edits, _ bool, e Edit) (Edits, error) {
 		if state.Pages == nil {
 			state.Pages = make(map[string]int)
@@ -74,5 +75,5 @@ func ExampleNew() {
 	if err := host.Shutdown(ctx); err != nil {
 		log.Fatal(err)
 	}
-	// Output: flush 1 of wiki: 3 edits of 2 pages, quiet
+	// Output: flush 1 of wiki: 3 edits of 2 pages, maxEvents
 }

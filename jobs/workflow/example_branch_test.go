@@ -14,21 +14,27 @@ import (
 // Bids waits for the answers of two shops, and for a third one until a time.
 var (
 	Offered = workflow.NewSignal[string]("offered")
-	Bids    = workflow.New[string, string]("bid", workflow.Config{Signals: workflow.Signals{Offered}})
+	Bids    = workflow.New[Sale, string]("bid", workflow.Config{Signals: workflow.Signals{Offered}})
 )
 
+// Sale is an input: a thing to sell, and how long an offer is waited for.
+type Sale struct {
+	Item   string
+	Within time.Duration
+}
+
 func init() {
-	Bids.Func(func(ctx *workflow.Context, item string) (string, error) {
+	Bids.Func(func(ctx *workflow.Context, sale Sale) (string, error) {
 		ask := func(shop string) func(ctx *workflow.Context) (int, error) {
 			return func(ctx *workflow.Context) (int, error) {
-				return workflow.Step(ctx, "ask "+shop, func(context.Context) (int, error) { return len(shop + item), nil })
+				return workflow.Step(ctx, "ask "+shop, func(context.Context) (int, error) { return len(shop + sale.Item), nil })
 			}
 		}
 		// Both run while the function goes on.
 		corner, mall := workflow.Go(ctx, "corner", ask("corner")), workflow.Go(ctx, "mall", ask("mall"))
 
 		answer := workflow.Go(ctx, "answer", func(ctx *workflow.Context) (string, error) { return Offered.Wait(ctx, 0) })
-		late := workflow.Go(ctx, "late", func(ctx *workflow.Context) (int, error) { return 0, workflow.Sleep(ctx, 20*time.Millisecond) })
+		late := workflow.Go(ctx, "late", func(ctx *workflow.Context) (int, error) { return 0, workflow.Sleep(ctx, sale.Within) })
 		first, err := workflow.First(ctx, answer, late)
 		if err != nil {
 			return "", err
@@ -69,7 +75,7 @@ func ExampleGo() {
 	ctx := context.Background()
 	host, end := openBids()
 	defer end()
-	if _, err := Bids.Start(ctx, host, "1", "lamp"); err != nil {
+	if _, err := Bids.Start(ctx, host, "1", Sale{"lamp", time.Hour}); err != nil {
 		log.Fatal(err)
 	}
 	if err := Offered.Send(ctx, host, Bids, "1", "7"); err != nil {
@@ -84,7 +90,7 @@ func ExampleFirst() {
 	ctx := context.Background()
 	host, end := openBids()
 	defer end()
-	if _, err := Bids.Start(ctx, host, "1", "lamp"); err != nil {
+	if _, err := Bids.Start(ctx, host, "1", Sale{"lamp", time.Millisecond}); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(Bids.Wait(ctx, host, "1"))
@@ -96,11 +102,11 @@ func ExampleWorkflow_Restart() {
 	ctx := context.Background()
 	host, end := openBids()
 	defer end()
-	if _, err := Bids.Start(ctx, host, "1", "lamp"); err != nil {
+	if _, err := Bids.Start(ctx, host, "1", Sale{"lamp", time.Millisecond}); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(Bids.Wait(ctx, host, "1"))
-	if err := Bids.Restart(ctx, host, "1", "carpet"); err != nil {
+	if err := Bids.Restart(ctx, host, "1", Sale{"carpet", time.Millisecond}); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(Bids.Wait(ctx, host, "1"))

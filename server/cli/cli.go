@@ -60,7 +60,7 @@ func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errs 
 	}
 	s := &session{program: p, in: in, out: out, errs: errs}
 	root := s.root()
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // for nil it would take those of the process
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errs)

@@ -112,7 +112,7 @@ func (x *exchange) stream(st *stream) error {
 	return st.end(ctx, err)
 }
 
-// close ends the tap, if there is one. What net/http still writes has its time.
+// close ends the tap, if there is one. Bytes that net/http still writes have their time.
 func (st *stream) close() {
 	if st.tap != nil {
 		st.tap.Close()

@@ -99,7 +99,7 @@ const (
 	hidden        = "not-found"
 )
 
-// expect says what a principal gets on a route.
+// expect is the answer that a principal gets on a route.
 func (u use) expect(rt route, who, name string) string {
 	p, need, isRole := crowd[who], auth.None, false
 	if rt.access == tabled && u.needs != "call" {

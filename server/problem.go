@@ -25,7 +25,7 @@ type problem struct {
 	retryAfter int // seconds; zero: no header
 }
 
-// outcome is what a request that failed has left behind.
+// outcome tells whether a request that failed has left anything behind.
 type outcome string
 
 const (

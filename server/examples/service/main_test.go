@@ -142,7 +142,7 @@ func TestCommandLine(t *testing.T) {
 	for _, c := range []struct {
 		args string
 		code int
-		want string // in what it says
+		want string // a part of its message
 	}{
 		{"-h", 0, "Usage:"},
 		{"-wat", 2, "Usage:"},

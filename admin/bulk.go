@@ -33,14 +33,14 @@ const maxCounted = 100_000
 
 // Count is the answer of a count: how much a bulk verb would act on.
 type Count struct {
-	Matches int       `json:"matches"`
-	More    bool      `json:"more,omitempty"` // there are more than that
+	Matches int  `json:"matches"`
+	More    bool `json:"more,omitempty"` // there are more than that
 	// Damaged is how many dead letters cannot be read. They are in no match, and Run refuses them.
 	// LastError is the error of the last of them, which names it.
 	Damaged   int    `json:"damaged,omitempty"`
 	LastError string `json:"lastError,omitempty"`
 
-	At      time.Time `json:"at,omitzero"`    // only work that died, or came to rest, before it counts; zero: of a directory
+	At time.Time `json:"at,omitzero"` // only work that died, or came to rest, before it counts; zero: of a directory
 	// Token is for Run. It binds the verb, the filter and the time. It is no secret, but a sign
 	// that the caller knows the count. It is empty for a directory.
 	Token string `json:"token,omitempty"`

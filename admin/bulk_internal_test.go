@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// Proves G3: a token that was used, or is too old, is forgotten when another is put, with what it holds.
+// Proves G3: a token that was used, or is too old, is forgotten when another is put, with the count that it holds.
 func TestOldTokensAreForgotten(t *testing.T) {
 	var all tokens
 	start := time.Unix(0, 0)

@@ -11,7 +11,7 @@ import (
 
 // alarmCall is one alarm on its way to its object and back. It has the request, the turn
 // and the operation in one piece, so that all calls of a flight are one allocation. It has no
-// copy of the alarm's entry, because entry makes one from what the others have.
+// copy of the alarm's entry, because entry makes one from the other fields.
 type alarmCall struct {
 	flight  *flight
 	due     time.Time

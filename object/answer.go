@@ -87,7 +87,7 @@ func (a *activation) once(t *turn, r *Request) error {
 // printKey is the key of the mark with the fingerprint of an argument.
 func printKey(op callable, key string) string { return printMark + op.methodName() + "\x00" + key }
 
-// sameArgument returns ErrKeyReused if the call whose answer is stored had another argument. It
+// sameArgument returns ErrKeyReused if the call of the stored answer had another argument. It
 // knows that only if both arguments came as bytes. A program of before stores no fingerprint.
 func (a *activation) sameArgument(t *turn, r *Request, op callable) error {
 	if r.print == 0 {

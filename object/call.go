@@ -317,7 +317,7 @@ func (h *Host) hold(r *Request) error {
 // error whether the call has left anything behind. Any goroutine may call it.
 //
 // With Idempotent it returns ErrKeyReused if the stored answer under the key is of a CallBytes with
-// another argument. JSON is compared by its values, whatever the order of keys and the spaces.
+// another argument. JSON is compared by its values, and not by the order of keys or the spaces.
 func (h *Host) CallBytes(ctx context.Context, class, name, method string, arg []byte, opts ...CallOption) ([]byte, error) {
 	c := h.hosted[class]
 	if c != nil && c.options.Internal && c.methods[method] != nil {

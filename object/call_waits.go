@@ -54,10 +54,15 @@ type caller struct {
 
 // awaited is a turn that another waits for, and its object: an edge of the graph.
 type awaited struct {
-	turn   *turn
-	id     storage.ID
-	repeat bool // it is the first call under the idempotency key of the one that waits
+	turn    *turn
+	id      storage.ID
+	repeat  bool     // it is the first call under the idempotency key of the one that waits
+	request *Request // of the turn; nil for a repeat
 }
+
+// of reports whether the turn is one of an activation, and not of another of the same object. The
+// turn has begun: its phase tells that its draft is set.
+func (on awaited) of(a *activation) bool { return !on.repeat && on.request.draft.act == a }
 
 // maxSpareCallers bounds the callers that are kept for use again: a burst of calls
 // leaves no more memory behind.
@@ -286,7 +291,7 @@ func (h *Host) link(t *turn, a *activation, r *Request) (wait, error) {
 		r.turn = new(turn)
 	}
 	r.turn.phase.Store(phaseQueued)
-	w := wait{t, awaited{turn: r.turn, id: r.id}}
+	w := wait{t, awaited{turn: r.turn, id: r.id, request: r}}
 	if err := h.waits.begin(t, a, w.on); err != nil {
 		return wait{}, err
 	}

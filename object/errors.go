@@ -26,8 +26,8 @@ var (
 	// an older program has stored. The error of the codec is in the text, and matches with
 	// errors.Is. The handler has not run.
 	ErrBadArgument = errors.New("object: cannot decode the argument")
-	// ErrKeyReused: CallBytes was given an idempotency key whose answer is stored already, of
-	// a call with another argument. Use a new key for each thing that is asked for.
+	// ErrKeyReused: CallBytes was given an idempotency key under which the answer of a call
+	// with another argument is stored already. Use a new key for each thing that is asked for.
 	ErrKeyReused = errors.New("object: the idempotency key was used with another argument")
 	// ErrBadName: no object can have this class or name; storage.ID.Validate has the rules.
 	ErrBadName = errors.New("object: bad name")

@@ -161,8 +161,8 @@ type TapOptions struct {
 	Class string
 	// Name is that of the one object. Default: all of the class.
 	Name string
-	// After is the TapEvent.Cursor of the last event that the reader has, or what Tap.Cursor
-	// returned. Default: the events from now on, or, of one object, those that are kept.
+	// After is the TapEvent.Cursor of the last event that the reader has, or the cursor that
+	// Tap.Cursor returned. Default: the events from now on, or, of one object, those that are kept.
 	After uint64
 	// BatchBytes bounds the memory of the events that one Next returns: none follows the one that
 	// reaches the bound, and the first read from the store does not count. Default: 1 MiB.
@@ -195,16 +195,16 @@ type Tap struct {
 	after   uint64 // the sequence number of the last event that it gave
 }
 
-// The bounds of what Tap.Next returns. That of bytes is a default.
+// The bounds of one answer of Tap.Next. That of bytes is a default.
 const (
 	tapEvents = 256
 	tapBytes  = 1 << 20
 )
 
-// Tap begins to listen to events. The caller calls Close at the end. While nobody listens,
+// Tap begins to listen to events. The caller calls Close at the end. Without a tap
 // events cost a host nothing more. A tap to all objects or to a class has the newest 65,536
 // events or 16 MiB behind it, from its beginning to a minute after the last such tap has
-// closed, and never more than this process. A tap to one object reads what is stored. Tap returns ErrBadName, or an error for BatchBytes below 0.
+// closed, and never more than this process. A tap to one object reads the stored events. Tap returns ErrBadName, or an error for BatchBytes below 0.
 func (h *Host) Tap(o TapOptions) (*Tap, error) {
 	key := storage.ID{Class: o.Class, Name: o.Name}
 	check := key
@@ -336,8 +336,8 @@ func (t *Tap) given(entries []*tap.Entry[Event]) []TapEvent {
 	return out
 }
 
-// tapped returns the events that the turn has committed, for those that listen; none if nobody
-// does. The batch still holds them.
+// tapped returns the events that the turn has committed, for the listeners; none if there is
+// no listener. The batch still holds them.
 func (t *turn) tapped() (events []tap.Event[Event]) {
 	a, h := t.act, t.act.host
 	if !t.writes.events || !h.taps.On() || !h.taps.Wants(a.object.ID, t.at) {

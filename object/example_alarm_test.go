@@ -65,6 +65,15 @@ func reminders(rang chan<- object.AlarmInfo, fail error, o ...object.ClassOption
 	})
 }
 
+// unheard is a class of reminders that are given up at once, with their dead letters.
+func unheard() (*object.Class[Reminder], *object.Method[time.Duration, bool], <-chan object.DeadLetter) {
+	rang, dead := make(chan object.AlarmInfo, 2), make(chan object.DeadLetter, 2)
+	class, in := reminders(rang, object.Permanent(errors.New("nobody is home")), object.ClassOptions{
+		OnDeadLetter: func(_ context.Context, d object.DeadLetter) { dead <- d },
+	})
+	return class, in, dead
+}
+
 func ExampleState_DeleteAlarm() {
 	ctx := context.Background()
 	rang := make(chan object.AlarmInfo, 1)
@@ -89,10 +98,7 @@ func ExampleState_DeleteAlarm() {
 // An alarm that is given up becomes a dead letter, which waits to be replayed.
 func ExampleHost_DeadLetters() {
 	ctx := context.Background()
-	rang, dead := make(chan object.AlarmInfo, 2), make(chan object.DeadLetter, 2)
-	class, in := reminders(rang, object.Permanent(errors.New("nobody is home")), object.ClassOptions{
-		OnDeadLetter: func(_ context.Context, d object.DeadLetter) { dead <- d },
-	})
+	class, in, dead := unheard()
 	host := ring(class)
 	defer silence(host)
 
@@ -121,10 +127,7 @@ func ExampleHost_DeadLetters() {
 // A replay that a tool begins by itself keeps an alarm that the object has set meanwhile.
 func ExampleHost_ReplayIfUnarmed() {
 	ctx := context.Background()
-	rang, dead := make(chan object.AlarmInfo, 2), make(chan object.DeadLetter, 2)
-	class, in := reminders(rang, object.Permanent(errors.New("nobody is home")), object.ClassOptions{
-		OnDeadLetter: func(_ context.Context, d object.DeadLetter) { dead <- d },
-	})
+	class, in, dead := unheard()
 	host := ring(class)
 	defer silence(host)
 

@@ -551,3 +551,30 @@ func TestExplainTheHost(t *testing.T) {
 		}
 	})
 }
+
+// Proves O18: an object was deleted under a turn, which goes on without it. The caller of that turn is not said
+// to wait for the next turn of the object, which comes from outside.
+func TestExplainTheCallerOfAnotherActivation(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		defer f.end()
+		gate, hold := make(chan struct{}), make(chan struct{})
+		go f.call("a", f.calls("b", until(gate)))
+		pass(0)
+		if err := f.host.Delete(t.Context(), f.id("b")); err != nil {
+			t.Fatal(err)
+		}
+		go f.call("b", until(hold))
+		pass(0)
+		same(t, "a waits for the turn of before", f.explain("a").Turn.WaitsFor, []storage.ID{f.id("b")})
+		same(t, "the call from outside has no object as its caller", f.explain("b").Turn.Caller, storage.ID{})
+		close(hold)
+		pass(0)
+		next := make(chan struct{})
+		go f.call("c", f.calls("b", released(until(next))))
+		pass(0)
+		same(t, "a turn that is lent out has its caller", f.explain("b").Lent[0].Caller, f.id("c"))
+		close(next)
+		close(gate)
+	})
+}

@@ -233,7 +233,7 @@ func (w *waits) link(is func(*turn) bool, a *activation, s *TurnState) {
 			if c.act == a && is(c.turn) {
 				s.WaitsFor = append(s.WaitsFor, on.id)
 			}
-			if on.id == a.object.ID && !on.repeat && is(on.turn) {
+			if is(on.turn) && on.of(a) {
 				s.Caller = c.act.object.ID
 			}
 		}

@@ -38,7 +38,7 @@ func stalls(handle func()) (*object.Class[stall], *object.Method[price, int]) {
 
 // Proves O16: a repeat by CallBytes with another argument is refused, runs nothing and changes nothing, also
 // after a restart. The same argument in another form of JSON gets the first answer. A typed call neither
-// stores what is compared nor compares it.
+// stores a fingerprint nor compares one.
 func TestKeyReused(t *testing.T) {
 	runs := 0
 	class, pay := stalls(func() { runs++ })
@@ -96,7 +96,7 @@ func TestKeyReused(t *testing.T) {
 	}
 }
 
-// Proves O16: what is compared expires with the answer, and not before.
+// Proves O16: the fingerprint expires with the answer, and not before.
 func TestKeyReusedAfterItsTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		class, _ := stalls(func() {})
@@ -171,7 +171,7 @@ func TestKeyReusedWhileTheFirstRuns(t *testing.T) {
 }
 
 // Proves O16 through crashes: of two calls with one key and different arguments, one has an answer in the end
-// and the other none, whatever is repeated.
+// and the other none, however often they are repeated.
 func TestCrashKeyReused(t *testing.T) {
 	harness.Exhaust(t, func(s *harness.Sim) {
 		class, _ := stalls(func() {})

@@ -350,7 +350,7 @@ func (h *Host) deleteParkedWithMessages(ctx context.Context, id storage.ID) erro
 			return h.storageError(id, err)
 		}
 		h.mail.forget(gone, at)
-		h.mail.timed.Add(id, len(gone.later)-gone.n, at)
+		h.mail.timed.Remove(id, gone.n-len(gone.later), at)
 		if err := h.store.WaitDurable(at); err != nil {
 			return h.storageError(id, err)
 		}

@@ -152,7 +152,7 @@ func (x *mail) admit(m *message) error {
 	n, reason := x.boxes.Waiting(m.Receiver())
 	if n < limit && n+x.timed.Most(m.To) >= limit {
 		read := func() (int, error) { return x.countTimed(m.To) }
-		later, err := x.timed.Count(m.To, x.host.store.Applied, read)
+		later, err := x.timed.Count(m.To, x.host.store, read)
 		if err != nil {
 			return x.host.storageError(m.To, err)
 		}
@@ -212,7 +212,7 @@ func (x *mail) handOver(first *message) {
 func (x *mail) handOverOne(m *message) {
 	h := x.host
 	if m.due != 0 || h.hosted[m.To.Class] == nil {
-		x.timed.Add(m.To, 1, m.ticket)
+		x.timed.Add(m.To, 1, m.Seq)
 	}
 	if m.due != 0 {
 		x.later.Set(m.entry(m.due))
@@ -361,18 +361,23 @@ func (x *mail) feedLater() {
 // beginning, if it was sent with After. It lies beside its queue: readers pass over it, and
 // it holds up no other. A scheduler of package alarm says which is due.
 
-// set tells the scheduler that the commit at has given the message the time due.
-func (x *mail) set(m *message, due int64, at storage.Ticket) {
-	if m.due == 0 {
-		x.timed.Add(m.To, 1, at)
-	}
-	x.later.Set(m.entry(due))
+// later gives a message the time due in the turn of its receiver, with its tries. The scheduler is
+// told of it by the commit.
+func (m *message) later(t *turn, due int64, s tries) {
+	x, seq := &m.host.mail, m.host.store.NextSeq()
+	t.begun().SetMessageState(m.MessageID, m.due, due, s.append(nil))
+	t.then(func(storage.Ticket) {
+		if m.due == 0 {
+			x.timed.Add(m.To, 1, seq)
+		}
+		x.later.Set(m.entry(due))
+	})
 }
 
 // clear tells the scheduler that the commit at has removed a message of the index by time. The
 // message gives its place back, because it may have one and not be fired any more.
 func (x *mail) clear(id storage.MessageID, at storage.Ticket) {
-	x.timed.Add(id.To, -1, at)
+	x.timed.Remove(id.To, 1, at)
 	x.later.Clear(id.Shard, id.Seq)
 	x.leave(inbox.Receiver{ID: id.To, Shard: id.Shard}, id.Seq)
 }

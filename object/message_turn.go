@@ -160,9 +160,7 @@ func (m *message) failed(t *turn, cause error) error {
 	if dead != "" {
 		m.bury(t, next, cause, dead)
 	} else {
-		at := alarm.Nanos(due)
-		t.begun().SetMessageState(m.MessageID, m.due, at, next.append(nil))
-		t.then(func(ticket storage.Ticket) { h.mail.set(m, at, ticket) })
+		m.later(t, alarm.Nanos(due), next)
 	}
 	if err := t.commit(false); err != nil {
 		return errors.Join(cause, err)
@@ -475,9 +473,7 @@ func (m *message) postpone(t *turn) error {
 	if again, err := m.repeats(); again || err != nil {
 		return m.host.storageError(m.To, err)
 	}
-	due := alarm.Nanos(m.host.seams.Clock.Now().Add(pauseMax))
-	t.begun().SetMessageState(m.MessageID, m.due, due, m.tries.append(nil))
-	t.then(func(at storage.Ticket) { m.host.mail.set(m, due, at) })
+	m.later(t, alarm.Nanos(m.host.seams.Clock.Now().Add(pauseMax)), m.tries)
 	return nil
 }
 

@@ -36,7 +36,7 @@ var enter = object.Handle(diaries, "enter", func(d *diary, ctx context.Context, 
 	return d.n, d.st.Storage().Put(ctx, "n", d.n)
 })
 
-// told is what a client outside has of the events of a tap. It lives on when the process dies.
+// told has the events that a client outside got from a tap. It lives on when the process dies.
 type told struct {
 	s      *harness.Sim
 	of     object.TapOptions
@@ -86,7 +86,7 @@ func (c *told) follow(entries int) {
 	}
 }
 
-// begin begins anew: first a tap, and then a look at what is stored.
+// begin begins anew: first a tap, and then a look at the stored events.
 func (c *told) begin(ctx context.Context, h *object.Host) error {
 	tap, err := h.Tap(object.TapOptions{Class: c.of.Class, Name: c.of.Name})
 	if err != nil {

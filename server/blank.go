@@ -29,7 +29,7 @@ func (x *exchange) told(v any) error {
 	return x.json(http.StatusOK, shown)
 }
 
-// visible returns what the role of the principal may see of a value that JSON can have.
+// visible returns the part of a value of JSON that the role of the principal may see.
 func (x *exchange) visible(v any) (any, error) {
 	if x.who.Role >= auth.Reader {
 		return v, nil

@@ -74,7 +74,7 @@ func (x *exchange) countJobs() error {
 	return x.counted("jobs", c, right)
 }
 
-// bulkRight is what a principal must be allowed to run a count: a verb on all jobs of a class with names that
+// bulkRight is the right that a principal needs to run a count: a verb on all jobs of a class with names that
 // begin with the prefix. It goes with the token, so that it is asked for again at the run. It is zero for dead
 // letters, which need the role of the route alone.
 type bulkRight struct{ Verb, Class, Prefix string }

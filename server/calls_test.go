@@ -191,7 +191,7 @@ func TestOnlyExposedMethods(t *testing.T) {
 	}
 }
 
-// Proves V4: each error tells what it left behind, and the store agrees.
+// Proves V4: each error tells its outcome, and the store agrees.
 func TestOutcomes(t *testing.T) {
 	class := cartClass(newGates())
 	f := start(t, exposeCarts(class), class)

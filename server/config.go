@@ -16,15 +16,15 @@ import (
 	"github.com/holdfast-dev/holdfast/server/auth"
 )
 
-// Config says what a Server exposes, to whom and within which bounds.
+// Config has the classes and jobs that a Server exposes, its principals and its bounds.
 type Config struct {
-	// Auth says who makes a request. It must be given: auth.Tokens in production, or
+	// Auth finds the principal of a request. It must be given: auth.Tokens in production, or
 	// auth.Insecure, which lets everyone on this machine in.
 	Auth auth.Authenticator
 	// Objects are the classes with methods that can be called.
 	Objects []Exposed
 	// Jobs are the job types and pools with verbs that can be used. Jobs of others are
-	// listed, because lists read stored rows, and can be operated by nobody.
+	// listed, because lists read stored rows, but cannot be operated.
 	Jobs []verbs.Described
 	// Hosts are the values of the Host header that are answered, with their ports if they have
 	// one. Default: localhost, 127.0.0.1 and [::1] with any port. Others get 421, because a web page
@@ -56,7 +56,8 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	// KeepHost makes Serve leave the host open when it ends. Default: Serve shuts it down.
 	KeepHost bool
-	// Logger takes one line for each panic and each error 500. Default: slog.Default().
+	// Logger takes one line for each panic and for each answer from status 500 on, but 504. It takes
+	// the lines of net/http too. Default: slog.Default().
 	Logger *slog.Logger
 }
 

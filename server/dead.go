@@ -53,7 +53,7 @@ type letterPage struct {
 	Next    string   `json:"next,omitempty"`
 }
 
-// deadFilter is what chooses dead letters.
+// deadFilter chooses dead letters.
 type deadFilter struct {
 	Class  string    `json:"class,omitempty"`
 	Name   string    `json:"name,omitempty"`

@@ -8,7 +8,7 @@ import (
 
 // answering sets the deadlines of an answer that begins, so that a client that does not take
 // it, or does not send its body, holds the connection for a time that is known. net/http reads
-// what is left of a short body before it sends the answer; a body that a handler has begun to
+// the rest of a short body before it sends the answer; a body that a handler has begun to
 // read has its deadline. A writer without deadlines, for example of a test, gets none.
 func (x *exchange) answering() {
 	now, control := time.Now(), http.NewResponseController(x.w)

@@ -17,7 +17,7 @@
 // # Guarantees
 //
 //   - Only methods and job types that Config names can be called (V1).
-//   - An answer of a call with status 200 is durable, and is what Method.Call returns (V2).
+//   - An answer of a call with status 200 is durable, and is the answer of Method.Call (V2).
 //   - An error tells its outcome: "none" left nothing behind, "unknown" may have (V4).
 //   - No request ends the host, or holds memory beyond its bounds (V5).
 //   - Without the role a request is refused before anything is read (V6).

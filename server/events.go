@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/server/auth"
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -112,7 +113,7 @@ func (x *exchange) stream(st *stream) error {
 	return st.end(ctx, err)
 }
 
-// close ends the tap, if there is one. What net/http still writes has its time.
+// close ends the tap, if there is one. Bytes that net/http still writes have their time.
 func (st *stream) close() {
 	if st.tap != nil {
 		st.tap.Close()
@@ -120,8 +121,12 @@ func (st *stream) close() {
 	_ = st.deadline()
 }
 
-// retry is how long a browser waits before it comes back.
-const retry = 2 * time.Second
+// retryLeast and retryMore are how long a browser waits before it comes back: 2 to 4 s. Each stream
+// draws its own time, so that after a restart not all browsers come back at one moment.
+const (
+	retryLeast = 2 * time.Second
+	retryMore  = 2 * time.Second
+)
 
 var (
 	errStreamClosed = errors.New("server: the server closes")
@@ -169,7 +174,8 @@ func (st *stream) begin(ctx context.Context, given bool) error {
 		return &problem{Type: "no-streams", Title: "The server cannot stream.", Status: http.StatusInternalServerError, Outcome: none,
 			Detail: "a ResponseWriter between net/http and the server has no method Unwrap"}
 	}
-	fmt.Fprintf(&st.frames, "retry: %d\n\n", retry.Milliseconds())
+	more := seam.Uint64n(st.host.Seams().Rand, uint64(retryMore.Milliseconds())+1)
+	fmt.Fprintf(&st.frames, "retry: %d\n\n", uint64(retryLeast.Milliseconds())+more)
 	begin := st.snapshot
 	if given {
 		begin = func(context.Context) error { return st.listen() }

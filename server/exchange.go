@@ -53,7 +53,7 @@ func (x *exchange) empty() error {
 	return nil
 }
 
-// answer writes a whole answer. An error of the connection is nobody's: the client has gone.
+// answer writes a whole answer. An error of the connection is dropped, because the client has gone.
 func (x *exchange) answer(status int, kind string, b []byte) error {
 	h := x.w.Header()
 	h.Set("Content-Type", kind)
@@ -214,7 +214,7 @@ func (k paramKind) takes(value string) bool {
 	return true
 }
 
-// String says what a parameter of the kind takes.
+// String describes the values of a parameter of the kind.
 func (k paramKind) String() string {
 	return [...]string{text: "text", number: "a whole number from 0 to 2147483647", flag: "0 or 1"}[k]
 }

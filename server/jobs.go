@@ -7,6 +7,7 @@ import (
 	jobadmin "github.com/holdfast-dev/holdfast/admin"
 	"github.com/holdfast-dev/holdfast/admin/why"
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // Parameters that several lists have.
@@ -17,26 +18,45 @@ var (
 	limitParam  = param{name: "limit", kind: number, help: "at most so many, up to 1,000; 100 if it is 0 or not there"}
 )
 
-// jobRoutes are the routes of jobs: lists, verbs and views.
+// jobRoutes are the routes of jobs: lists, verbs and views. Each route of one job is there twice, as those of
+// objects are: with the id in the path, and with the id in the query.
 func (s *Server) jobRoutes() []route {
-	return append(s.bulkRoutes(), []route{
+	all := append(s.bulkRoutes(), []route{
 		{method: "GET", pattern: "/v1/jobs", access: viewer, answer: jobadmin.JobPage{}, handle: (*exchange).listJobs,
 			params: []param{classParam, {name: "label", help: "only failed, paused, stuck, stopped, completed or cancelled ones"}, prefixParam, afterParam, limitParam},
 			help:   "List the jobs of all types, also of those that Config.Jobs does not name; below reader without errors and reasons."},
-		{method: "GET", pattern: "/v1/jobs/{job}/{id}", access: viewer, single: true, answer: jobadmin.Found{}, handle: (*exchange).showJob,
-			help: "Show the stored metadata of a job and its next alarm; below reader without errors and reasons."},
-		{method: "GET", pattern: "/v1/jobs/{job}/{id}/why", access: viewer, single: true, answer: why.Answer{}, handle: (*exchange).whyJob,
-			help: "Tell why a job does not run now, or that it runs; the code is absent if there is no such job."},
-		{method: "PUT", pattern: "/v1/jobs/{job}/{id}", access: granted, single: true, request: json.RawMessage{}, answer: json.RawMessage{}, handle: (*exchange).startJob,
-			help: "Start a job by the verb start of its type: 201 if it is new, 200 if it was there. The body is the argument."},
-		{method: "POST", pattern: "/v1/jobs/{job}/{id}/do/{verb}", access: tabled, single: true, request: json.RawMessage{}, answer: json.RawMessage{}, handle: (*exchange).doJob, headers: []param{verbKey},
-			help: "Run a verb of the job type. The body is the argument; the answer is that of the verb, or empty with 204."},
-		{method: "GET", pattern: "/v1/jobs/{job}/{id}/view/{view}", access: tabled, single: true, answer: json.RawMessage{}, handle: (*exchange).viewJob,
-			params: []param{{name: "arg", help: "the argument in JSON, if the view takes one"}},
-			help:   "Show a view of a job."},
 		{method: "GET", pattern: "/v1/verbs", access: viewer, answer: tableList{}, handle: (*exchange).listVerbs,
 			help: "List the verbs and views of the job types that Config.Jobs names."},
 	}...)
+	for _, one := range []route{
+		{method: "GET", access: viewer, answer: jobadmin.Found{}, handle: (*exchange).showJob,
+			help: "Show the stored metadata of a job and its next alarm; below reader without errors and reasons."},
+		{method: "GET", pattern: "/why", access: viewer, answer: why.Answer{}, handle: (*exchange).whyJob,
+			help: "Tell why a job does not run now, or that it runs; the code is absent if there is no such job."},
+		{method: "PUT", access: granted, request: json.RawMessage{}, answer: json.RawMessage{}, handle: (*exchange).startJob,
+			help: "Start a job by the verb start of its type: 201 if it is new, 200 if it was there. The body is the argument."},
+		{method: "POST", pattern: "/do/{verb}", access: tabled, request: json.RawMessage{}, answer: json.RawMessage{}, handle: (*exchange).doJob, headers: []param{verbKey},
+			help: "Run a verb of the job type. The body is the argument; the answer is that of the verb, or empty with 204."},
+		{method: "GET", pattern: "/view/{view}", access: tabled, answer: json.RawMessage{}, handle: (*exchange).viewJob,
+			params: []param{{name: "arg", help: "the argument in JSON, if the view takes one"}},
+			help:   "Show a view of a job."},
+	} {
+		one.single = true
+		byPath, byQuery := one, one
+		byPath.pattern = "/v1/jobs/{job}/{id}" + one.pattern
+		byQuery.pattern = "/v1/job" + one.pattern
+		byQuery.params = append([]param{{name: "job", help: "the job type"}, {name: "id", help: "of the job"}}, one.params...)
+		all = append(all, byPath, byQuery)
+	}
+	return all
+}
+
+// job returns the job that the path or the query names.
+func (x *exchange) job() storage.ID {
+	if x.route.param("id") != nil {
+		return storage.ID{Class: x.param("job"), Name: x.param("id")}
+	}
+	return x.target("job", "id")
 }
 
 func (x *exchange) listJobs() error {
@@ -59,7 +79,7 @@ type listedJobs struct {
 }
 
 func (x *exchange) showJob() error {
-	id := x.target("job", "id")
+	id := x.job()
 	if err := x.sees(id.Name); err != nil {
 		return err
 	}
@@ -71,7 +91,7 @@ func (x *exchange) showJob() error {
 }
 
 func (x *exchange) whyJob() error {
-	id := x.target("job", "id")
+	id := x.job()
 	if err := x.sees(id.Name); err != nil {
 		return err
 	}
@@ -83,7 +103,8 @@ func (x *exchange) whyJob() error {
 }
 
 func (x *exchange) startJob() error {
-	raw, err := x.run("start", false, x.path("job"), x.path("id"))
+	id := x.job()
+	raw, err := x.run("start", false, id.Class, id.Name)
 	if err != nil {
 		return err
 	}
@@ -101,7 +122,8 @@ func (x *exchange) startJob() error {
 }
 
 func (x *exchange) doJob() error {
-	raw, err := x.run(x.path("verb"), false, x.path("job"), x.path("id"))
+	id := x.job()
+	raw, err := x.run(x.path("verb"), false, id.Class, id.Name)
 	if err != nil {
 		return err
 	}
@@ -125,12 +147,12 @@ func (x *exchange) run(verb string, pool bool, class, id string) ([]byte, error)
 }
 
 func (x *exchange) viewJob() error {
-	class, id := x.path("job"), x.path("id")
-	t, d, err := x.find((*verbs.Table).Views, x.path("view"), false, class, id)
+	id := x.job()
+	t, d, err := x.find((*verbs.Table).Views, x.path("view"), false, id.Class, id.Name)
 	if err != nil {
 		return err
 	}
-	raw, err := x.view(t, d, id, []byte(x.param("arg")))
+	raw, err := x.view(t, d, id.Name, []byte(x.param("arg")))
 	if err != nil {
 		return err
 	}

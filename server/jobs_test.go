@@ -177,6 +177,37 @@ func (s *shop) checkRole(who, class, method, path string, role verbs.Role, allow
 	}
 }
 
+// Jobs with ids that no path can have go by the query, with the same answers. Proves V10, V6.
+func TestJobsByTheQuery(t *testing.T) {
+	s := openShop(t, memory(), nil)
+	for _, id := range []string{".", "..", "acme/.", "a?b"} {
+		of := "?job=report&id=" + url.QueryEscape(id)
+		s.as("caller", "PUT", "/v1/job"+of, `"x"`, 201, nil)
+		s.as("caller", "PUT", "/v1/job"+of, `"y"`, 200, nil)
+		if state, err := s.reports.State(t.Context(), s.host, id); state != "x" || err != nil {
+			t.Errorf("%q: started: %q, %v", id, state, err)
+		}
+		s.as("operator", "POST", "/v1/job/do/pause"+of, "", 204, nil)
+		var found struct{ Meta jobs.Meta }
+		s.as("viewer", "GET", "/v1/job"+of, "", 200, &found)
+		if found.Meta.Status != jobs.Paused || found.Meta.ID != id {
+			t.Errorf("%q: %+v", id, found)
+		}
+		if a := s.as("viewer", "GET", "/v1/job/why"+of, "", 200, nil); !strings.Contains(a.body, "paused") {
+			t.Errorf("%q: why: %s", id, a.body)
+		}
+		if a := s.as("reader", "GET", "/v1/job/view/state"+of, "", 200, nil); a.body != `"x"` {
+			t.Errorf("%q: the state: %s", id, a.body)
+		}
+		s.refused("viewer", "GET", "/v1/job/view/state"+of, "", 403, "forbidden")
+		s.refused("enqueuer", "PUT", "/v1/job"+of, `"x"`, 404, "not-found")
+	}
+	s.as("acme", "GET", "/v1/job?job=report&id=acme/.", "", 200, nil)
+	s.refused("acme", "GET", "/v1/job?job=report&id=.", "", 404, "not-found")
+	s.refused("operator", "GET", "/v1/job?id=.", "", 400, "bad-name")
+	s.refused("operator", "POST", "/v1/job/do/pause?job=report", "", 400, "invalid")
+}
+
 // Proves V6: a principal that may not know of a job type gets one answer for it and for one that there is not,
 // and for each verb and view; one with a role, or with a grant for the class, learns what is wrong.
 func TestTypesAreHidden(t *testing.T) {

@@ -55,6 +55,11 @@ var uses = map[string]use{
 	"PUT /v1/jobs/{job}/{id}":                 {path: "/v1/jobs/report/NAME", body: `"x"`},
 	"POST /v1/jobs/{job}/{id}/do/{verb}":      {path: "/v1/jobs/report/NAME/do/pause", needs: "operator"},
 	"GET /v1/jobs/{job}/{id}/view/{view}":     {path: "/v1/jobs/report/NAME/view/state", needs: "reader"},
+	"GET /v1/job":                             {path: "/v1/job?job=report&id=NAME"},
+	"GET /v1/job/why":                         {path: "/v1/job/why?job=report&id=NAME"},
+	"PUT /v1/job":                             {path: "/v1/job?job=report&id=NAME", body: `"x"`},
+	"POST /v1/job/do/{verb}":                  {path: "/v1/job/do/pause?job=report&id=NAME", needs: "operator"},
+	"GET /v1/job/view/{view}":                 {path: "/v1/job/view/state?job=report&id=NAME", needs: "reader"},
 	"POST /v1/jobs:count":                     {path: "/v1/jobs:count", body: `{"verb":"pause","class":"report"}`},
 	"POST /v1/jobs:run":                       {path: "/v1/jobs:run", body: `{"token":"x"}`},
 	"GET /v1/pools":                           {path: "/v1/pools"},
@@ -99,7 +104,7 @@ const (
 	hidden        = "not-found"
 )
 
-// expect says what a principal gets on a route.
+// expect is the answer that a principal gets on a route.
 func (u use) expect(rt route, who, name string) string {
 	p, need, isRole := crowd[who], auth.None, false
 	if rt.access == tabled && u.needs != "call" {

@@ -229,16 +229,17 @@ func (x *exchange) remove() error {
 	if err != nil {
 		return err
 	}
-	var opts []object.DeleteOption
-	if x.flag("messages") {
-		opts = append(opts, object.WithMessages())
-	}
 	ctx, cancel, err := x.bounded()
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	if err := x.host.Delete(ctx, id, opts...); err != nil {
+	if x.flag("messages") {
+		err = inParts(x.host.Delete(ctx, id, object.WithMessages())) // 1,000 messages with each commit
+	} else {
+		err = x.host.Delete(ctx, id)
+	}
+	if err != nil {
 		return err
 	}
 	return x.empty()

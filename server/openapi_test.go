@@ -77,7 +77,7 @@ func (d *document) of(routes []route) jsonObject {
 	}
 }
 
-// needs says in words what a route needs of its principal.
+// needs has a word for each access.
 var needs = map[access]string{open: "nothing", viewer: "viewer", reader: "reader", operator: "operator", admin: "admin", granted: "a grant", tabled: "by the verb or the view"}
 
 var braces = regexp.MustCompile(`\{([^}]*)\}`)

@@ -109,7 +109,7 @@ func TestOperateJobsByHTTP(t *testing.T) {
 	}
 }
 
-// keepAnswer keeps what a later line needs of an answer.
+// keepAnswer keeps the parts of an answer that a later line needs.
 func keepAnswer(env map[string]string, path, body string) {
 	var answer struct{ Token string }
 	var claims []struct{ Lease json.RawMessage }

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-dev/holdfast/server/auth"
 )
 
-// taskState is what a test reads of a task.
+// taskState has the fields of a task that a test reads.
 type taskState struct {
 	State    workerpool.State `json:"state"`
 	Result   any              `json:"result"`

@@ -25,7 +25,7 @@ type problem struct {
 	retryAfter int // seconds; zero: no header
 }
 
-// outcome is what a request that failed has left behind.
+// outcome tells whether a request that failed has left anything behind.
 type outcome string
 
 const (
@@ -85,8 +85,27 @@ var rules = []rule{
 	{is: object.ErrBadArgument, problem: problem{Type: "bad-argument", Title: "The argument cannot be decoded.", Status: 400, Outcome: none}, tell: true},
 }
 
+// partError is the error of a change that is made in several commits: some may have been made before it.
+type partError struct{ error }
+
+func (e *partError) Unwrap() error { return e.error }
+
+// inParts returns the partError of an error; nil for nil.
+func inParts(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &partError{err}
+}
+
 // problemOf returns the problem of an error. An error that no rule knows is the server's own.
 func problemOf(err error) *problem {
+	var part *partError
+	if errors.As(err, &part) {
+		p := *problemOf(part.error)
+		p.Outcome = unknown
+		return &p
+	}
 	var p *problem
 	if errors.As(err, &p) {
 		return p

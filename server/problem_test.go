@@ -61,6 +61,32 @@ func TestOutcomesOfVerbs(t *testing.T) {
 	}
 }
 
+// Proves V4: the deletion of an object with its messages has several commits. So an error does not say that none
+// was made, although that of a deletion without messages does. The request may be sent again as it is.
+func TestOutcomeOfADeletionInParts(t *testing.T) {
+	class := cartClass(newGates())
+	f := start(t, func(c *Config) {
+		exposeCarts(class)(c)
+		c.Auth = people{"admin": {Role: auth.Admin}}
+	}, class)
+	if a := f.ask("admin", "DELETE", "/v1/objects/cart/a?messages=1", ""); a.status != 204 {
+		t.Fatalf("a deletion: %d %s", a.status, a.body)
+	}
+	if err := f.host.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]outcome{"": none, "?messages=0": none, "?messages=1": unknown} {
+		p := f.ask("admin", "DELETE", "/v1/objects/cart/a"+query, "").problem(t)
+		if p.Type != "shutting-down" || p.Outcome != want || !p.Retryable {
+			t.Errorf("V4: DELETE%s: %+v", query, p)
+		}
+	}
+	p := problemOf(inParts(fmt.Errorf("cart/a: %w", object.ErrNoSpace)))
+	if p.Type != "no-space" || p.Outcome != unknown || !p.Retryable {
+		t.Errorf("V4: a full disk between two commits: %+v", p)
+	}
+}
+
 // Proves V4: a wake of an object whose constructor fails does not say that nothing was committed.
 func TestOutcomeOfAFailedWake(t *testing.T) {
 	class := cartClass(newGates())

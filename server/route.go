@@ -2,7 +2,7 @@ package server
 
 import "github.com/holdfast-dev/holdfast/server/auth"
 
-// access is what a route needs of its principal.
+// access is the right that a route asks of its principal.
 type access uint8
 
 const (
@@ -12,7 +12,7 @@ const (
 	operator               //
 	admin                  //
 	granted                // a Grant; the handler checks it, because it depends on the request
-	tabled                 // what the table of the job type says of the verb; the handler checks it
+	tabled                 // the role of the verb in the table of the job type; the handler checks it
 )
 
 // role returns the role that a route needs, and whether it needs one.

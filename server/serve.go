@@ -93,7 +93,7 @@ func (s *Server) Serve(ctx context.Context, addrs ...string) error {
 	return err
 }
 
-// end ends all that Serve has begun, in order, and returns what did not end in time.
+// end ends all that Serve has begun, in order. Its error names the part that did not end in time.
 func (s *Server) end(h *http.Server) error {
 	s.serving.unready.Store(true)
 	s.serving.sleep(s.config.Linger)
@@ -108,7 +108,7 @@ func (s *Server) end(h *http.Server) error {
 	return errors.Join(err, s.endHost(ctx, cancel))
 }
 
-// EndStreams ends what waits for something that may never come: streams say bye, long polls and a
+// EndStreams ends the requests that wait for something that may never come: streams say bye, long polls and a
 // drain answer, and verbs over many jobs stop. New streams and long polls get 503. All else is
 // answered. Serve calls it; a program with an http.Server of its own passes it to
 // http.Server.RegisterOnShutdown, because http.Server.Shutdown would wait for each stream. It

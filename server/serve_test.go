@@ -104,7 +104,7 @@ func blocked(runs chan<- struct{}, goOn <-chan struct{}) route {
 	}}
 }
 
-// refused waits until nobody listens on an address.
+// refused waits until an address has no listener.
 func refused(t *testing.T, at string) {
 	t.Helper()
 	for {

@@ -58,7 +58,7 @@ var defaultLimits = limits{
 	streams: 10_000, streamsEach: 100, writeTime: 10 * time.Second, pingEvery: 15 * time.Second, checkEvery: 5 * time.Second,
 }
 
-// New makes the server of a host. The host stays the caller's, who shuts it down. It returns an
+// New makes the server of a host. The host stays the caller's, and the caller shuts it down. It returns an
 // error that names the field of the Config that is wrong, for example a class that the host
 // does not have. It starts nothing.
 func New(host *object.Host, c Config) (*Server, error) {

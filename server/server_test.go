@@ -44,7 +44,7 @@ var everyone = people{
 	"acme":     {Role: auth.Admin, Prefix: "acme/", Grants: []auth.Grant{{Class: "cart", Prefix: "acme/"}}},
 }
 
-// text is what a log has written.
+// text is the text that a log has written.
 type lines struct {
 	mu sync.Mutex
 	b  strings.Builder

@@ -27,7 +27,7 @@ type signIn struct {
 	Token string `json:"token"`
 }
 
-// signedIn is the answer to a sign-in: what the principal may do, for the page of the browser.
+// signedIn is the answer to a sign-in: the rights of the principal, for the page of the browser.
 type signedIn struct {
 	ID     string       `json:"id"`
 	Name   string       `json:"name"`

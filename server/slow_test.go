@@ -48,6 +48,14 @@ func drip(c net.Conn, b byte) error {
 	}
 }
 
+// drips is a client that sends the beginning of a request at once, and then one byte after the other.
+func drips(begin string, b byte) func(c net.Conn) error {
+	return func(c net.Conn) error {
+		fmt.Fprint(c, begin)
+		return drip(c, b)
+	}
+}
+
 // largeAnswer is more than the buffers of a connection take.
 const largeAnswer = 8 << 20
 
@@ -70,42 +78,15 @@ var slow = map[string]func(c net.Conn) error{
 		_, err := io.Copy(io.Discard, c)
 		return err
 	},
-	"header": func(c net.Conn) error {
-		fmt.Fprint(c, "GET /livez HTTP/1.1\r\nHost: localhost\r\nX: ")
-		return drip(c, 'x')
-	},
-	"a second header": func(c net.Conn) error {
-		fmt.Fprint(c, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\nGET /livez HTTP/1.1\r\nHost: localhost\r\nX: ")
-		return drip(c, 'x')
-	},
-	"body": func(c net.Conn) error {
-		fmt.Fprint(c, "POST /v1/echo/a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer viewer\r\nContent-Length: 100000\r\n\r\n")
-		return drip(c, 'x')
-	},
-	"body in chunks": func(c net.Conn) error {
-		fmt.Fprint(c, "POST /v1/echo/a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer viewer\r\nTransfer-Encoding: chunked\r\n\r\nFFFFF\r\n")
-		return drip(c, 'x')
-	},
-	"size of a chunk": func(c net.Conn) error {
-		fmt.Fprint(c, "POST /v1/echo/a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer viewer\r\nTransfer-Encoding: chunked\r\n\r\n")
-		return drip(c, '0')
-	},
-	"body that nobody asked for": func(c net.Conn) error {
-		fmt.Fprint(c, "POST /v1/echo/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n")
-		return drip(c, 'x')
-	},
-	"body of a path that is not there": func(c net.Conn) error {
-		fmt.Fprint(c, "POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n")
-		return drip(c, 'x')
-	},
-	"body after it was asked for": func(c net.Conn) error {
-		fmt.Fprint(c, "POST /v1/echo/a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer viewer\r\nExpect: 100-continue\r\nContent-Length: 100000\r\n\r\n")
-		return drip(c, 'x')
-	},
-	"body that is too long": func(c net.Conn) error {
-		fmt.Fprintf(c, "POST /signin HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nFFFFF\r\n%s", strings.Repeat("x", signBody+1))
-		return drip(c, 'x')
-	},
+	"header":                           drips("GET /livez HTTP/1.1\r\nHost: localhost\r\nX: ", 'x'),
+	"a second header":                  drips("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\nGET /livez HTTP/1.1\r\nHost: localhost\r\nX: ", 'x'),
+	"body":                             drips("POST /v1/echo/a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer viewer\r\nContent-Length: 100000\r\n\r\n", 'x'),
+	"body in chunks":                   drips("POST /v1/echo/a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer viewer\r\nTransfer-Encoding: chunked\r\n\r\nFFFFF\r\n", 'x'),
+	"size of a chunk":                  drips("POST /v1/echo/a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer viewer\r\nTransfer-Encoding: chunked\r\n\r\n", '0'),
+	"body that nobody asked for":       drips("POST /v1/echo/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n", 'x'),
+	"body of a path that is not there": drips("POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n", 'x'),
+	"body after it was asked for":      drips("POST /v1/echo/a HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer viewer\r\nExpect: 100-continue\r\nContent-Length: 100000\r\n\r\n", 'x'),
+	"body that is too long":            drips("POST /signin HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nFFFFF\r\n"+strings.Repeat("x", signBody+1), 'x'),
 	"idle after an answer": func(c net.Conn) error {
 		fmt.Fprint(c, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		_, err := io.Copy(io.Discard, c)

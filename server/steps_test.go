@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/server/auth"
 )
 
-// echo is a route of a test: it answers with what its handler has read.
+// echo is a route of a test: it answers with the bytes that its handler has read.
 var echo = route{
 	method: "POST", pattern: "/v1/echo/{name}", access: viewer, single: true,
 	params: []param{{name: "say"}, {name: "limit", kind: number}, {name: "size", kind: flag}},

@@ -88,7 +88,7 @@ func load(t *testing.T) []source {
 	return found
 }
 
-// loadAll is load with the files of the server, whose tests prove promises too.
+// loadAll is load with the files of the server, because its tests prove promises too.
 func loadAll(t *testing.T) []source {
 	t.Helper()
 	found, err := serverSources()

@@ -17,7 +17,7 @@ type span time.Duration
 // MarshalText is the text of the duration.
 func (d span) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// UnmarshalText reads what time.ParseDuration reads.
+// UnmarshalText reads the text of a duration, such as 1h30m.
 func (d *span) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	if err != nil {

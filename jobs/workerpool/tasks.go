@@ -178,7 +178,7 @@ type listing struct {
 	bytes int // of these rows
 }
 
-// readEnough reports whether the page has reached a bound of what it reads.
+// readEnough reports whether the page has reached a bound of its reading.
 func (l *listing) readEnough() bool { return l.read >= maxTasksRead || l.bytes >= maxTaskBytesRead }
 
 // add counts a row that was read.

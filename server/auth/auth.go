@@ -1,4 +1,4 @@
-// Package auth says who makes a request and what that one may do.
+// Package auth names the principal of a request and its rights.
 //
 // An Authenticator turns the credentials of a request into a Principal. The server asks the
 // Principal before it reads anything. Tokens is the Authenticator of production:
@@ -53,7 +53,7 @@ import (
 	"strings"
 )
 
-// Role says what a principal may read and operate. Each role includes the ones before it.
+// Role is the right to read and to operate. Each role includes the ones before it.
 type Role uint8
 
 const (
@@ -109,7 +109,7 @@ type Grant struct {
 	Names []string `json:"names,omitempty"`
 }
 
-// Principal is who makes a request.
+// Principal is the person or the program that makes a request.
 type Principal struct {
 	ID   string // does not change, for example that of a token; keys of calls are kept under it
 	Name string // for people
@@ -139,9 +139,9 @@ func (p Principal) HasGrant(class string) bool {
 	return p.every || slices.ContainsFunc(p.Grants, func(g Grant) bool { return g.Class == class })
 }
 
-// An Authenticator says who makes a request. It is called by many goroutines at a time.
+// An Authenticator finds the Principal of a request. It is called by many goroutines at a time.
 type Authenticator interface {
-	// Authenticate returns who makes the request, from its headers and cookies alone: it
+	// Authenticate returns the principal of the request, from its headers and cookies alone: it
 	// reads no body. It returns an error that matches ErrNoCredentials if the request has none, an
 	// error that matches ErrBadCredentials if they are wrong, revoked or too old, and a
 	// *TooManyTriesError, which matches ErrBadCredentials too, if it was not told which.

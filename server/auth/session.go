@@ -63,7 +63,7 @@ func newCookie(secure bool) *http.Cookie {
 	return c
 }
 
-// authenticateSession returns who has the session of a request.
+// authenticateSession returns the principal of the session that a request brings.
 func (f *TokenFile) authenticateSession(r *http.Request) (Principal, error) {
 	none := true
 	for _, name := range []string{secureCookie, plainCookie} {

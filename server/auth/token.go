@@ -20,7 +20,7 @@ import (
 type Token struct {
 	// ID is given by Add. It is the ID of the Principal, and part of the token.
 	ID string `json:"id"`
-	// Name says for people whose token it is. It has 1 to 200 bytes.
+	// Name tells people the owner of the token. It has 1 to 200 bytes.
 	Name string `json:"name"`
 	Role Role   `json:"role"`
 	// Prefix limits the role, as that of a Principal does. It does not limit the Grants.
@@ -33,7 +33,7 @@ type Token struct {
 	LastUse time.Time `json:"lastUse,omitzero"`
 }
 
-// principal is who brings the token.
+// principal is the Principal of the requests that bring the token.
 func (t *Token) principal() Principal {
 	return Principal{ID: t.ID, Name: t.Name, Role: t.Role, Prefix: t.Prefix, Grants: t.Grants}
 }

@@ -51,7 +51,7 @@ type TokenFile struct {
 	forms  tries       // of the sign-in form
 	bears  tries       // of bearer tokens
 
-	view  atomic.Pointer[view] // what was read last
+	view  atomic.Pointer[view] // the tokens that were read last
 	looks sync.Mutex           // held by the goroutine that looks whether the file has changed
 	told  string               // the last error of a look; guarded by looks
 	uses  uses
@@ -125,8 +125,8 @@ func tokensWith(path string, o Options, random io.Reader) (*TokenFile, error) {
 // Separator returns the separator with which the prefixes of all tokens end.
 func (f *TokenFile) Separator() string { return f.o.Separator }
 
-// Authenticate returns who brings the bearer token of a request, or the cookie of a session if
-// the request has no bearer token.
+// Authenticate returns the principal of the bearer token of a request, or of the cookie of a
+// session if the request has no bearer token.
 func (f *TokenFile) Authenticate(r *http.Request) (Principal, error) {
 	text, ok, err := bearer(r)
 	if err != nil {
@@ -170,7 +170,7 @@ func (f *TokenFile) find(text string) *known {
 	return k
 }
 
-// accept notes the use of a token and returns who brings it.
+// accept notes the use of a token and returns its principal.
 func (f *TokenFile) accept(k *known) Principal {
 	f.uses.note(k, f.o.Seams.Clock.Now())
 	return k.principal()
@@ -178,7 +178,7 @@ func (f *TokenFile) accept(k *known) Principal {
 
 // Add makes a token of the name, the role, the prefix, the grants and the time of expiry of t, and
 // stores it. It returns the token as it is stored, and the text that requests bring, which is not
-// stored anywhere: nobody can ask for it again. It returns ErrBadToken if the name, a prefix, a grant or
+// stored anywhere, so this is the only time that it is shown. It returns ErrBadToken if the name, a prefix, a grant or
 // the time of expiry cannot be that of a token. It waits for another process that changes the
 // file, for up to 5 s.
 func (f *TokenFile) Add(t Token) (added Token, text string, err error) {
@@ -239,7 +239,7 @@ func (f *TokenFile) List() []Token {
 func (f *TokenFile) Close() error { return f.uses.close() }
 
 // current returns the tokens as they are in the file, or were less than unseen ago. While one goroutine looks,
-// the others go on with what was read last for as long as that is allowed.
+// the others go on with the tokens that were read last for as long as that is allowed.
 func (f *TokenFile) current() *view {
 	now := f.o.Seams.Steady()
 	v := f.view.Load()

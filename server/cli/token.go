@@ -174,7 +174,7 @@ holdfast_ and the next underscore. A server that runs refuses the token and its 
 	}
 }
 
-// grantOf is what a flag --call grants. The names follow the last colon, unless a slash or
+// grantOf is the grant of a flag --call. The names follow the last colon, unless a slash or
 // the separator comes with it or later, because then the colon is one of the prefix.
 func grantOf(call, prefix, separator string) auth.Grant {
 	var g auth.Grant

@@ -178,7 +178,7 @@ func TestTokenMistakes(t *testing.T) {
 	}
 }
 
-// The help says what each flag takes.
+// The help names the value that each flag takes.
 func TestTokenHelp(t *testing.T) {
 	run(t, Program{}, "token").must(t, Fine, "add", "ls", "revoke", "--file")
 	run(t, Program{}, "token", "add", "-h").must(t, Fine, "--role", "--prefix", "--call", "CLASS[/PREFIX][:NAME,...]", "--expires", "90d", "once")

@@ -106,8 +106,8 @@ func (c *Counters) Serve(o WebOptions, tokens string) (*Web, error) {
 	}
 }
 
-// ServeRaw mounts the strawman: net/http with a multiplexer, and behind it what Counters do
-// without a runtime. A read is of a mailbox; an increment is a turn of turns, whose answer
+// ServeRaw mounts the strawman: net/http with a multiplexer, and behind it the work of
+// Counters without a runtime. A read is of a mailbox; an increment is a turn of turns, whose answer
 // waits for the sync.
 func ServeRaw(turns *raw.Turns, o WebOptions) (*Web, error) {
 	index := map[string]int{}

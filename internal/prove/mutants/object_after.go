@@ -120,10 +120,10 @@ var delayMutants = []mutant{
 	{
 		Name: "deleted-messages-count", Promise: "M7", File: "object/message_mail.go",
 		Edits: []edit{{
-			Old: `	x.timed.Add(id.To, -1, at)
+			Old: `	x.timed.Remove(id.To, 1, at)
 `,
 			New: `	if !mutant("deleted-messages-count") {
-		x.timed.Add(id.To, -1, at)
+		x.timed.Remove(id.To, 1, at)
 	}
 `,
 		}},
@@ -242,16 +242,21 @@ var delayMutants = []mutant{
 	{
 		Name: "message-is-counted-twice-beside-a-count", Promise: "M7", File: "object/internal/inbox/later.go",
 		Edits: []edit{{
-			Old: `n > 0 && at > k.after) {`,
-			New: `n > 0 && (at > k.after || at > k.before && mutant("message-is-counted-twice-beside-a-count"))) {`,
+			Old: `	k.after = order.NextSeq()
+`,
+			New: `	k.after = order.NextSeq()
+	if mutant("message-is-counted-twice-beside-a-count") {
+		k.after -= 2
+	}
+`,
 		}},
 		Package: "object/internal/inbox", Test: "TestLaterCountBesideCommits",
 	},
 	{
 		Name: "removal-is-lost-beside-a-count", Promise: "M7", File: "object/internal/inbox/later.go",
 		Edits: []edit{{
-			Old: `n < 0 && at > k.before ||`,
-			New: `n < 0 && at > k.before && (k.after != counting || !mutant("removal-is-lost-beside-a-count")) ||`,
+			Old: `return at > k.before })`,
+			New: `return at > k.before && (k.after != counting || !mutant("removal-is-lost-beside-a-count")) })`,
 		}},
 		Package: "object/internal/inbox", Test: "TestLaterCountBesideCommits",
 	},

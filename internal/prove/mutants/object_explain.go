@@ -10,6 +10,13 @@ var explainMutants = []mutant{
 		Package: "object", Test: "TestExplainNoTurnBeforeItBegins",
 	},
 	{
+		Name: "explain-tells-the-caller-of-another-activation", Promise: "O18", File: "object/call_waits.go",
+		Edits: []edit{{Old: `on.request.draft.act == a }
+`, New: `(on.request.draft.act == a || on.id == a.object.ID && mutant("explain-tells-the-caller-of-another-activation")) }
+`}},
+		Package: "object", Test: "TestExplainTheCallerOfAnotherActivation",
+	},
+	{
 		Name: "explain-counts-callers-that-have-left", Promise: "O18", File: "object/host_explain.go",
 		Edits: []edit{{Old: `		case r.progress.Load() == abandoned:
 `, New: `		case r.progress.Load() == abandoned && !mutant("explain-counts-callers-that-have-left"):

@@ -1,6 +1,6 @@
 package main
 
-// untouchedMutants are bugs of what an error tells about the call: O20 and O21.
+// untouchedMutants are bugs of the facts that an error tells about its call: O20 and O21.
 var untouchedMutants = []mutant{
 	{
 		Name: "untouched-after-a-sync", Promise: "O21", File: "object/call.go",

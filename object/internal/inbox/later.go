@@ -24,17 +24,19 @@ type LaterCounts struct {
 	next  int
 }
 
-// laterCount is how many messages of the index by time one receiver has. Commits that end while
-// they are counted may be in the count or not. It leaves out such messages, and subtracts those
-// that such commits remove, so n is never too large. It is too small by those at most.
+// laterCount is how many messages of the index by time one receiver has. A commit that is under
+// way while they are counted may be in the count or not. So messages that were numbered before the
+// end of the count are left out, and those that are removed by commits behind its begin are
+// subtracted: n is never too large. It is too small by the messages of such commits at most. A
+// ticket would not do for the first: a commit gets it only after the count can see its messages.
 type laterCount struct {
 	n      int
 	before storage.Ticket // of the newest commit before the count began; the count has all up to it
-	after  storage.Ticket // of the newest commit when it had ended; counting until then
+	after  uint64         // a number that was drawn when it had ended; counting until then
 }
 
-// counting is later than each ticket.
-const counting = storage.Ticket(math.MaxUint64)
+// counting is greater than each number.
+const counting = math.MaxUint64
 
 // remembered is for how many receivers LaterCounts remembers a count.
 const remembered = 1024
@@ -46,9 +48,19 @@ const laterBuckets = 4096
 // laterSeed is that of the hashes. The result of no call depends on it beyond the bound of Most.
 var laterSeed = maphash.MakeSeed()
 
-// Add counts n messages to a receiver, which the commit at has stored; n is negative if it has
-// removed them. at is 0 for messages of earlier openings.
-func (c *LaterCounts) Add(to storage.ID, n int, at storage.Ticket) {
+// Add counts n messages to a receiver. seq is a number that Order.NextSeq has returned before
+// the commit that has stored them, or 0 for messages of earlier openings.
+func (c *LaterCounts) Add(to storage.ID, n int, seq uint64) {
+	c.change(to, n, func(k *laterCount) bool { return seq > k.after })
+}
+
+// Remove counts out n messages to a receiver, which the commit at has removed.
+func (c *LaterCounts) Remove(to storage.ID, n int, at storage.Ticket) {
+	c.change(to, -n, func(k *laterCount) bool { return at > k.before })
+}
+
+// change counts n messages more. counts reports whether a count that is remembered lacks them.
+func (c *LaterCounts) change(to storage.ID, n int, counts func(*laterCount) bool) {
 	if n == 0 {
 		return
 	}
@@ -61,14 +73,21 @@ func (c *LaterCounts) Add(to storage.ID, n int, at storage.Ticket) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.known[to]; k != nil && (n < 0 && at > k.before || n > 0 && at > k.after) {
+	if k := c.known[to]; k != nil && counts(k) {
 		k.n += n
 	}
 }
 
+// Order is the order of the commits of a store. NextSeq returns a number that is greater than all
+// before, and Applied the ticket of the newest commit.
+type Order interface {
+	NextSeq() uint64
+	Applied() storage.Ticket
+}
+
 // Count returns how many messages of the index by time a receiver has. It calls read for that,
-// unless it remembers the receiver, and applied, which returns the newest ticket, before and after.
-func (c *LaterCounts) Count(to storage.ID, applied func() storage.Ticket, read func() (int, error)) (int, error) {
+// unless it remembers the receiver.
+func (c *LaterCounts) Count(to storage.ID, order Order, read func() (int, error)) (int, error) {
 	c.mu.Lock()
 	if k := c.known[to]; k != nil && k.after != counting {
 		defer c.mu.Unlock()
@@ -76,7 +95,7 @@ func (c *LaterCounts) Count(to storage.ID, applied func() storage.Ticket, read f
 	}
 	k := c.remember(to)
 	c.some.Store(true)
-	k.before = applied()
+	k.before = order.Applied()
 	c.mu.Unlock()
 	n, err := read()
 	c.mu.Lock()
@@ -86,7 +105,7 @@ func (c *LaterCounts) Count(to storage.ID, applied func() storage.Ticket, read f
 		return 0, err
 	}
 	k.n += n
-	k.after = applied()
+	k.after = order.NextSeq()
 	return k.n, nil
 }
 

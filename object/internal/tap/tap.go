@@ -6,7 +6,7 @@
 //     durable, because a crash could take the commit back.
 //   - All listeners share one ring of the newest events. So a slow listener costs no memory.
 //     One that is behind the ring is told that it has missed events (ErrGap).
-//   - While nobody listens, nothing enters: On is one atomic load.
+//   - Without a listener nothing enters: On is one atomic load.
 //
 // Each listener belongs to a topic: all events, those of a class, or those of an object. A
 // topic lists its events of the ring, so that a listener to a quiet object does not search

@@ -174,7 +174,7 @@ func TestBoundsOfTheRing(t *testing.T) {
 // got0 is the position at which the ring began.
 func got0(h *Hub[string]) uint64 { return h.all.floor }
 
-// Proves V7: listeners to objects alone keep less in memory, and are told of what is gone.
+// Proves V7: listeners to objects alone keep less in memory, and are told of events that are gone.
 func TestBoundsOfObjects(t *testing.T) {
 	d := &disk{durable: 1}
 	h := d.hub()
@@ -257,7 +257,7 @@ func TestLinger(t *testing.T) {
 	expect(t, l, nil)
 }
 
-// A list of a class that is made late has what the ring has of it. Proves V7.
+// A list of a class that is made late has the events of the class in the ring. Proves V7.
 func TestLateTopic(t *testing.T) {
 	d := &disk{durable: 1}
 	h := d.hub()

@@ -34,7 +34,7 @@ type operation struct {
 	first     *answer // the first answer; nil: none has come yet
 }
 
-// clients share what they were told.
+// clients share the answers that they got.
 type clients struct {
 	t *testing.T
 
@@ -192,7 +192,7 @@ func TestKilledServerKeepsItsAnswers(t *testing.T) {
 	cut := 0 // operations without an answer, over all kills
 	for range kills(t) {
 		l := start(t, dir)
-		for _, o := range c.unanswered() { // each client repeats what it was not told
+		for _, o := range c.unanswered() { // each client repeats its calls without an answer
 			if err := c.send(t.Context(), http.DefaultClient, l.at, o); err != nil {
 				t.Fatalf("%v\n%s", err, l.said)
 			}

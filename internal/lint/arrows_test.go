@@ -53,7 +53,7 @@ var arrows = map[string]arrow{
 	"storage":             {ours: slices.Concat(onEngine, []string{"storage/pebblestore"}), theirs: []string{xxhash}},
 	"storage/storagetest": {ours: slices.Concat(onStorage, []string{"internal/crashfs"}), theirs: []string{pebble}},
 	"alarm":               {ours: onStorage},
-	"object":              {ours: append(slices.Clone(onAlarm), "object/internal/*"), theirs: []string{prometheus, xsync}},
+	"object":              {ours: append(slices.Clone(onAlarm), "object/internal/*", "internal/metric"), theirs: []string{prometheus, xsync}},
 	"object/internal/*":   {ours: []string{"seam", "storage"}},
 	"object/journal":      {ours: onObject},
 	"jobs":                {ours: onObject, theirs: []string{goCron}},
@@ -88,6 +88,7 @@ var arrows = map[string]arrow{
 	// A file system that loses power, which storagetest and harness stand on.
 	"internal/crashfs": {theirs: []string{pebble}},
 	"internal/lint":    {},
+	"internal/metric":  {},
 	"internal/row":     {},
 	// Programs and tests that prove something of the whole.
 	"internal/prove/*": {ours: everything, theirs: []string{pebble, sys}},

@@ -96,6 +96,7 @@ var arrows = map[string]arrow{
 	"internal/testing/crashes":  {ours: []string{"harness", "storage"}, theirs: []string{rapid}},
 	"internal/testing/failing":  {ours: []string{"seam", "storage", "storage/*"}},
 	"internal/testing/loglines": {},
+	"internal/testing/outside":  {},
 	"internal/testing/seeds":    {theirs: []string{rapid}},
 }
 

@@ -1,7 +1,6 @@
 package metric_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-dev/holdfast/internal/metric"
+	"github.com/holdfast-dev/holdfast/internal/testing/outside"
 )
 
 const (
@@ -99,14 +99,9 @@ func TestRulesNameMetricsThatExist(t *testing.T) {
 }
 
 // Each alert fires in its case, and for the instance beside it does not. promtool, which knows the
-// language of the rules, comes with the Debian package prometheus. Without it the test says that it
-// has not looked, unless HOLDFAST_PROMTOOL=required.
+// language of the rules, tells.
 func TestAlertsFire(t *testing.T) {
-	if _, err := exec.LookPath("promtool"); err != nil {
-		if os.Getenv("HOLDFAST_PROMTOOL") == "required" {
-			t.Fatal(err)
-		}
-		fmt.Fprintln(os.Stderr, "NOT TESTED: the alerts, because promtool is not installed: apt-get install prometheus")
+	if !outside.Prometheus(t, "promtool") {
 		return
 	}
 	for _, args := range [][]string{{"check", "rules", rulesFile}, {"test", "rules", casesFile}} {

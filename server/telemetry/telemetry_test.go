@@ -152,7 +152,7 @@ func (f *traced) want(spans map[string]tracetest.SpanStub, name, parent, outcome
 func attributeOf(s tracetest.SpanStub, key attribute.Key) string {
 	for _, a := range s.Attributes {
 		if a.Key == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""

@@ -366,7 +366,7 @@ func (l *flightLog) countCrash(b *storage.Batch, e alarm.Entry, epoch uint64) er
 	if l.suspects.found.suspected(l.suspects.cuts(row.CutEpoch), epoch) {
 		l.suspects.suspectAlarm(subjectOf(e))
 	}
-	h.metrics.recoveries.WithLabelValues("alarm_cut_off").Inc()
+	h.metrics.recovered(e.Class, "alarm_cut_off", "re-run")
 	old := row
 	row.Crashes, row.CutEpoch = row.Crashes+1, epoch
 	moveAlarm(b, o, &old, &row)

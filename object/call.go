@@ -224,6 +224,14 @@ func (l *unconfirmedSync) plan(h *Host) {
 //     the call is in the graph of waits, so that a circle is ErrDeadlock.
 //   - Otherwise the call comes from outside, and its reply waits for the disk.
 func (h *Host) Invoke(ctx context.Context, r *Request) error {
+	if h.options.Observer != nil {
+		return h.invokeObserved(ctx, r)
+	}
+	return h.invoke(ctx, r)
+}
+
+// invoke is Invoke without an Observer.
+func (h *Host) invoke(ctx context.Context, r *Request) error {
 	c := h.hosted[r.id.Class]
 	if c == nil {
 		return named(r.id, ErrUnknownClass)

@@ -62,6 +62,9 @@ type Options struct {
 	// Logger receives what no caller is told, for example recoveries, dead letters and
 	// errors of the store. Default: slog.Default().
 	Logger *slog.Logger
+	// Observer is told of calls, alarms, messages and executions, for example to trace them.
+	// Default: nil, which costs a branch.
+	Observer Observer
 	// Seams are the clock, executor, random source and probe. Zero: those of production.
 	Seams seam.Seams
 }

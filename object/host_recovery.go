@@ -124,7 +124,7 @@ func (d *Driver) Recovered(ctx context.Context, r Recovery) error {
 	h := d.state.act.host
 	r.ID, r.At = d.state.act.object.ID, d.state.Now()
 	t.then(func(storage.Ticket) {
-		h.metrics.recoveries.WithLabelValues(r.Cause).Inc()
+		h.metrics.recovered(r.ID.Class, r.Cause, r.Action)
 		if r.Age > 0 {
 			h.metrics.stale.WithLabelValues(r.ID.Class).Observe(r.Age.Seconds())
 		}

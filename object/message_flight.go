@@ -193,7 +193,7 @@ func (l *flightLog) countCrashOf(b *storage.Batch, id storage.MessageID, epoch u
 	if l.suspects.found.suspected(l.suspects.cuts(m.tries.cutEpoch), epoch) {
 		l.suspects.suspectAlarm(m.subject())
 	}
-	h.metrics.recoveries.WithLabelValues("message_cut_off").Inc()
+	h.metrics.recovered(id.To.Class, "message_cut_off", "re-run")
 	m.tries.crashes, m.tries.cutEpoch = m.tries.crashes+1, epoch
 	b.SetMessageState(id, m.due, m.due, m.tries.append(nil))
 	return nil

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/holdfast-dev/holdfast/internal/metric"
 )
 
-// metrics counts the events of a host, and is its prometheus.Collector. The table in
-// docs/OPERATIONS.md gives the meaning of each metric. Histograms and counters are updated
+// metrics counts the events of a host, and is its prometheus.Collector. Package metric has the
+// table of them, and docs/OPERATIONS.md gives the meaning of each. Histograms and counters are updated
 // by turns and routines as they run; gauges are read from the host in Collect, so they cost a
 // turn nothing.
 type metrics struct {
@@ -45,63 +47,73 @@ func (c *classCounts) turn(err error) {
 }
 
 var (
-	descTurns      = describe("turns_total", "Turns by class and outcome (done, failed, panicked).", "class", "outcome")
-	descLive       = describe("objects_live", "Objects in memory.", "class")
-	descEvicted    = describe("evictions_total", "Idle objects that left memory.", "class")
-	descOverloaded = describe("calls_overloaded_total", "Calls refused with ErrOverloaded, because the object's mailbox was full or its oldest call had waited too long.", "class")
-	descStuck      = describe("turns_stuck_total", "Turns that held their object longer than the class's HoldLimit.", "class")
-	descRetries    = describe("alarm_retries_total", "Failed alarm attempts that are followed by another.", "class")
-	descDead       = describe("dead_letters_total", "Dead letters that were stored, of alarms, messages and jobs.", "class")
-	descWaiting    = describe("calls_waiting", "Calls in mailboxes.", "class")
-	descWaitingAge = describe("calls_waiting_age_seconds", "How long the oldest call in a mailbox has waited.", "class")
-	descPermitted  = describe("works_permitted", "Runs and flushes that execute now, of a definition with Concurrency or StartRate.", "class")
-	descPermitWait = describe("works_waiting", "Runs and flushes that are due and wait, because Concurrency or StartRate allows no more.", "class")
-	descUnsynced   = describe("commits_not_durable", "Commits that are applied and not yet known to be durable.")
-	descMessages   = describe("messages_total", "Messages by the class of the receiver and by outcome: delivered, retried (an attempt failed) or dead.", "class", "outcome")
-	descMessUnder  = describe("messages_under_way", "Messages that are in mailboxes or being handled, but for those that are tried again.")
-	descMessWait   = describe("messages_waiting", "Messages on disk whose receivers have more than they handle at once, or are paused.")
-	descMessStored = describe("messages_stored", "Messages in the store. Missing until all are counted after an Open.")
-	descMessPaused = describe("message_receivers_paused", "Objects whose messages wait, because one could not be handled for a reason that is not its handler's.")
-	descBusy       = describe("busy", "Calls, routines and hooks under way.")
-	descAlarmsHeld = describe("alarms_held", "Alarms in the scheduler's memory.")
-	descLabelled   = describe("objects_labelled", "Stored objects by class and label; a job's label is its status. Missing until all are counted after an Open.", "class", "label")
-	descAlarmsOut  = describe("alarms_in_flight", "Alarms under way: the handler runs, or its commit is not yet durable.")
+	descUp         = describe(metric.Up)
+	descTurns      = describe(metric.Turns)
+	descLive       = describe(metric.Live)
+	descEvicted    = describe(metric.Evictions)
+	descOverloaded = describe(metric.CallsOverloaded)
+	descStuck      = describe(metric.TurnsStuck)
+	descRetries    = describe(metric.AlarmRetries)
+	descDead       = describe(metric.DeadLetters)
+	descWaiting    = describe(metric.CallsWaiting)
+	descWaitingAge = describe(metric.CallsWaitingAge)
+	descPermitted  = describe(metric.WorksPermitted)
+	descPermitWait = describe(metric.WorksWaiting)
+	descUnsynced   = describe(metric.NotDurable)
+	descSync       = describe(metric.SyncSeconds)
+	descSyncing    = describe(metric.SyncUnderWay)
+	descFree       = describe(metric.StorageFree)
+	descFloor      = describe(metric.StorageFloor)
+	descMessages   = describe(metric.Messages)
+	descMessUnder  = describe(metric.MessagesUnder)
+	descMessWait   = describe(metric.MessagesWaiting)
+	descMessStored = describe(metric.MessagesStored)
+	descMessPaused = describe(metric.ReceiversPaused)
+	descBusy       = describe(metric.Busy)
+	descAlarmsHeld = describe(metric.AlarmsHeld)
+	descLabelled   = describe(metric.Labelled)
+	descAlarmsOut  = describe(metric.AlarmsInFlight)
 )
 
-// describe returns the description of a metric of package holdfast with the given labels.
-func describe(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("holdfast_"+name, help, labels, nil)
+// describe returns the description of a row of the table.
+func describe(m *metric.Metric) *prometheus.Desc {
+	return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)
 }
 
 // newMetrics returns the metrics of a host, all at zero. Short times, such as a commit,
 // have buckets from 10 µs to 10 s; the times of tasks have buckets from 1 ms to 4.6 hours.
 func newMetrics(h *Host) *metrics {
-	seconds := func(name, help string) prometheus.Histogram {
+	seconds := func(m *metric.Metric) prometheus.Histogram {
 		return prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "holdfast_" + name, Help: help, Buckets: prometheus.ExponentialBuckets(10e-6, 4, 11),
+			Name: m.Name, Help: m.Help, Buckets: prometheus.ExponentialBuckets(10e-6, 4, 11),
 		})
 	}
-	count := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "holdfast_" + name, Help: help}, labels)
+	count := func(m *metric.Metric) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
 	}
-	long := func(name, help string) *prometheus.HistogramVec {
+	long := func(m *metric.Metric) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "holdfast_" + name, Help: help, Buckets: prometheus.ExponentialBuckets(1e-3, 4, 13),
-		}, []string{"class"})
+			Name: m.Name, Help: m.Help, Buckets: prometheus.ExponentialBuckets(1e-3, 4, 13),
+		}, m.Labels)
 	}
 	return &metrics{
 		host:       h,
-		commit:     seconds("commit_seconds", "Time to apply a turn's batch, without the sync."),
-		gate:       seconds("gate_seconds", "Time that replies waited until the commits they depend on were durable."),
-		lag:        seconds("alarm_lag_seconds", "How late alarms reached their handlers."),
-		recoveries: count("recoveries_total", "Executions and alarms recovered, by cause.", "cause"),
-		executions: count("executions_total", "Executions of jobs that ended, by class and outcome.", "class", "outcome"),
-		repeats:    count("repeats_total", "Executions of workflow functions that began with a history.", "class"),
-		repeated:   count("entries_read_total", "Entries of histories that these executions read.", "class"),
-		stale:      long("stale_seconds", "Time from when a lost execution began, or a missing alarm was due, until it was recovered."),
-		taskWait:   long("task_wait_seconds", "Time from when a task became ready until it began."),
-		taskRun:    long("task_run_seconds", "Time that attempts at tasks took."),
+		commit:     seconds(metric.CommitSeconds),
+		gate:       seconds(metric.GateSeconds),
+		lag:        seconds(metric.AlarmLag),
+		recoveries: count(metric.Recoveries),
+		executions: count(metric.Executions),
+		repeats:    count(metric.Repeats),
+		repeated:   count(metric.EntriesRead),
+		stale:      long(metric.StaleSeconds),
+		taskWait:   long(metric.TaskWait),
+		taskRun:    long(metric.TaskRun),
 	}
+}
+
+// recovered counts a recovery by its cause and the next step.
+func (m *metrics) recovered(class, cause, action string) {
+	m.recoveries.WithLabelValues(class, cause, action).Inc()
 }
 
 // CountExecution counts the end of an execution in the host's metrics, by its class and
@@ -142,7 +154,12 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		m.collectClass(out, h.hosted[name])
 		m.collectTasks(out, h.hosted[name])
 	}
-	gauge(descUnsynced, float64(h.store.Pending()))
+	up := 1.0
+	if h.Err() != nil {
+		up = 0
+	}
+	gauge(descUp, up)
+	m.collectDisk(out)
 	gauge(descBusy, float64(h.lifecycle.running()))
 	under, messages, paused := h.mail.boxes.Sum()
 	gauge(descMessUnder, float64(under))
@@ -155,6 +172,38 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	gauge(descAlarmsHeld, float64(stats.Held))
 	gauge(descAlarmsOut, float64(stats.InFlight))
 }
+
+// collectDisk sends what the store knows of its disk. It asks for the free space, but not while a
+// sync hangs, because the file system of a disk that does not answer may not answer either, and a
+// scrape that waits for it would tell nothing at all.
+func (m *metrics) collectDisk(out chan<- prometheus.Metric) {
+	store := m.host.store
+	gauge := func(d *prometheus.Desc, v float64) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
+	}
+	gauge(descUnsynced, float64(store.Pending()))
+	times := store.SyncTimes()
+	within := make(map[float64]uint64, len(times.Bounds))
+	for i, bound := range times.Bounds {
+		within[bound.Seconds()] = times.Within[i]
+	}
+	out <- prometheus.MustNewConstHistogram(descSync, times.Count, times.Sum.Seconds(), within)
+	var underWay time.Duration
+	if began := store.Syncing(); !began.IsZero() {
+		underWay = max(0, m.host.seams.Clock.Now().Sub(began))
+	}
+	gauge(descSyncing, underWay.Seconds())
+	if underWay > hungSync {
+		return
+	}
+	if free, floor, watched := store.FreeSpace(); watched {
+		gauge(descFree, float64(free))
+		gauge(descFloor, float64(floor))
+	}
+}
+
+// hungSync is how long a sync takes at most on a disk that answers.
+const hungSync = 5 * time.Second
 
 // collectClass sends the counters and gauges of one class. The two of permits are sent
 // only for a class with a WorkLimit.
@@ -207,10 +256,10 @@ func (c *hosted) waiting() (calls int, age float64) {
 }
 
 var (
-	descTasksPending = describe("tasks_pending", "Tasks that have not begun, or wait for another attempt.", "class")
-	descTasksRunning = describe("tasks_running", "Tasks that run.", "class")
-	descTasksDead    = describe("tasks_dead", "Tasks that are dead letters.", "class")
-	descTasksAge     = describe("tasks_ready_age_seconds", "How long the next task of any queue has been ready.", "class")
+	descTasksPending = describe(metric.TasksPending)
+	descTasksRunning = describe(metric.TasksRunning)
+	descTasksDead    = describe(metric.TasksDead)
+	descTasksAge     = describe(metric.TasksReadyAge)
 )
 
 // Backlog holds the tasks of one object as the host's metrics show them. Call Set only in

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -58,19 +59,24 @@ func TestTimesOfTheMetrics(t *testing.T) {
 		if after := f.histogram("holdfast_gate_seconds"); after != before || after != "1 0" {
 			t.Errorf("count and sum of the gate are %q, and %q after a call that waits for nothing", before, after)
 		}
+		synced := f.histogram("holdfast_sync_seconds")
 		d.hold.Store(true)
 		var wg sync.WaitGroup
 		wg.Go(func() { f.must("b", put("k", "w")) })
 		pass(2 * time.Second)
 		wg.Go(func() { f.must("b", get("k")) }) // it waits for the commit of the other
 		pass(time.Second)
-		wantValues(t, f, map[string]float64{"holdfast_commits_not_durable": 1, "holdfast_busy": 2})
+		wantValues(t, f, map[string]float64{"holdfast_commits_not_durable": 1, "holdfast_busy": 2, "holdfast_sync_under_way_seconds": 3})
 		d.hold.Store(false)
 		close(d.gate)
 		wg.Wait()
 		if got := f.histogram("holdfast_gate_seconds"); got != "3 4" {
 			t.Errorf("count and sum of the gate are %q", got)
 		}
+		if got := f.histogram("holdfast_sync_seconds"); !strings.HasSuffix(got, " 3") || !strings.HasSuffix(synced, " 0") {
+			t.Errorf("count and sum of the syncs are %q, and %q before they were slow", got, synced)
+		}
+		wantValues(t, f, map[string]float64{"holdfast_sync_under_way_seconds": 0})
 	})
 }
 

@@ -3,92 +3,82 @@ package object_test
 import (
 	"context"
 	"errors"
-	"maps"
-	"os"
-	"regexp"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/holdfast-dev/holdfast/internal/metric"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// metricRow is a row of the table of metrics in docs/OPERATIONS.md.
-var metricRow = regexp.MustCompile("(?m)^\\| `(holdfast_\\w+)` \\|([^|]*)\\|")
-
-// Every metric stands in the table of docs/OPERATIONS.md with its labels, and each
-// metric of the table is gathered.
+// A host gathers each metric of the table that is its own, with the labels of the table, and no
+// other. In memory there is no free space to tell of.
 func TestMetrics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, object.ClassOptions{IdleAfter: time.Minute, WorkLimit: object.WorkLimit{AtOnce: 1}}).open()
 		defer f.close()
 		busyHost(t, f)
 
-		registry := prometheus.NewPedanticRegistry()
-		registry.MustRegister(f.host.Collector())
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := map[string]string{}
-		for _, family := range families {
-			var labels []string
-			for _, l := range family.GetMetric()[0].GetLabel() {
-				labels = append(labels, l.GetName())
-			}
-			got[family.GetName()] = strings.Join(labels, ", ")
-			if family.GetHelp() == "" {
-				t.Errorf("%s has no help text", family.GetName())
-			}
-		}
-		want := map[string]string{}
-		page, err := os.ReadFile("../docs/OPERATIONS.md")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, row := range metricRow.FindAllStringSubmatch(string(page), -1) {
-			want[row[1]] = strings.TrimSpace(row[2])
-		}
-		for _, name := range slices.Sorted(maps.Keys(got)) {
-			if labels, ok := want[name]; !ok {
-				t.Errorf("docs/OPERATIONS.md has no row for %s", name)
-			} else if labels != got[name] {
-				t.Errorf("docs/OPERATIONS.md gives %s the labels %q, it has %q", name, labels, got[name])
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(want)) {
-			if _, ok := got[name]; !ok {
-				t.Errorf("docs/OPERATIONS.md has a row for %s, which is not gathered", name)
-			}
-		}
+		wantTable(t, f.host, metric.StorageFree, metric.StorageFloor)
 		wantValues(t, f, map[string]float64{
-			`holdfast_turns_total done`:         5, // two calls that set alarms, one that sets a label, two that only succeed
-			`holdfast_turns_total failed`:       4, // a call, an alarm that was tried once, one that was tried twice
-			`holdfast_turns_total panicked`:     1,
-			`holdfast_alarm_retries_total`:      1,
-			`holdfast_dead_letters_total`:       2,
-			`holdfast_evictions_total`:          6,
-			`holdfast_objects_live`:             0,
-			`holdfast_calls_waiting`:            0,
-			`holdfast_busy`:                     0,
-			`holdfast_commits_not_durable`:      0,
-			`holdfast_alarms_in_flight`:         0,
-			`holdfast_recoveries_total test`:    1,
-			`holdfast_executions_total success`: 1,
-			`holdfast_repeats_total`:            2,
-			`holdfast_entries_read_total`:       10,
-			`holdfast_works_permitted`:          0,
-			`holdfast_works_waiting`:            0,
-			`holdfast_tasks_pending`:            3,
-			`holdfast_tasks_running`:            2,
-			`holdfast_tasks_dead`:               1,
-			`holdfast_tasks_ready_age_seconds`:  3600, // the object has left memory long ago
+			`holdfast_turns_total done`:            5, // two calls that set alarms, one that sets a label, two that only succeed
+			`holdfast_turns_total failed`:          4, // a call, an alarm that was tried once, one that was tried twice
+			`holdfast_turns_total panicked`:        1,
+			`holdfast_alarm_retries_total`:         1,
+			`holdfast_dead_letters_total`:          2,
+			`holdfast_evictions_total`:             6,
+			`holdfast_objects_live`:                0,
+			`holdfast_calls_waiting`:               0,
+			`holdfast_busy`:                        0,
+			`holdfast_commits_not_durable`:         0,
+			`holdfast_alarms_in_flight`:            0,
+			`holdfast_recoveries_total retry test`: 1,
+			`holdfast_executions_total success`:    1,
+			`holdfast_repeats_total`:               2,
+			`holdfast_entries_read_total`:          10,
+			`holdfast_works_permitted`:             0,
+			`holdfast_works_waiting`:               0,
+			`holdfast_tasks_pending`:               3,
+			`holdfast_tasks_running`:               2,
+			`holdfast_tasks_dead`:                  1,
+			`holdfast_tasks_ready_age_seconds`:     3600, // the object has left memory long ago
 		})
 	})
+}
+
+// wantTable compares what a host gathers with the table, but for the metrics that are missing.
+func wantTable(t *testing.T, h *object.Host, missing ...*metric.Metric) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(h.Collector())
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for _, family := range families {
+		var labels []string
+		for _, l := range family.GetMetric()[0].GetLabel() {
+			labels = append(labels, l.GetName())
+		}
+		got = append(got, fmt.Sprint(family.GetName(), " ", strings.ToLower(family.GetType().String()), labels, " ", family.GetHelp()))
+	}
+	for _, m := range metric.All() {
+		if !m.OfServer() && !slices.Contains(missing, m) {
+			want = append(want, fmt.Sprint(m.Name, " ", m.Kind, slices.Sorted(slices.Values(m.Labels)), " ", m.Help))
+		}
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the table (-) and what the host gathers (+):\n%s", diff)
+	}
 }
 
 // busyHost makes one thing of each kind happen, and then waits until all is idle.
@@ -102,7 +92,7 @@ func busyHost(t *testing.T, f *fixture) {
 	f.must("retried", setAlarm(time.Second))
 	f.must("dead", setAlarm(time.Second))
 	f.must("recovered", func(th *thing, ctx context.Context) (any, error) {
-		return nil, th.st.Driver().Recovered(ctx, object.Recovery{Cause: "test", Age: time.Minute})
+		return nil, th.st.Driver().Recovered(ctx, object.Recovery{Cause: "test", Action: "retry", Age: time.Minute})
 	})
 	f.must("executed", func(th *thing, _ context.Context) (any, error) {
 		th.st.Driver().CountExecution("success")
@@ -165,7 +155,7 @@ func TestMetricOfAnAlarmCutOff(t *testing.T) {
 		f.mem = survives
 		f.open()
 		defer f.close()
-		wantValues(t, f, map[string]float64{"holdfast_recoveries_total alarm_cut_off": 1})
+		wantValues(t, f, map[string]float64{"holdfast_recoveries_total re-run alarm_cut_off": 1})
 	})
 }
 
@@ -182,4 +172,54 @@ func TestMetricsOfTwoHosts(t *testing.T) {
 	if _, err := registry.Gather(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A store in a directory tells the free space of its disk, and its floor, unless it is told not to
+// watch them.
+func TestMetricsOfSpace(t *testing.T) {
+	for _, floor := range []int64{0, 1, -1} {
+		h, err := object.Open(object.Options{Dir: t.TempDir(), Storage: storage.Options{MinFreeBytes: floor}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(h.Collector())
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			got[family.GetName()] = family.GetMetric()[0].GetGauge().GetValue()
+		}
+		if err := h.Shutdown(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		free, watched := got[metric.StorageFree.Name]
+		want := map[int64]float64{0: 192 << 20, 1: 1}[floor]
+		if got[metric.StorageFloor.Name] != want || watched != (floor >= 0) || watched && free < want {
+			t.Errorf("floor %d: free %v (watched %v), floor %v", floor, free, watched, got[metric.StorageFloor.Name])
+		}
+	}
+}
+
+// The host is up until an error of the store, or a Shutdown, has ended it.
+func TestMetricUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for _, fails := range []bool{true, false} {
+			f := newFixture(t)
+			d := f.slow()
+			f.open()
+			f.must("a", put("k", "v"))
+			wantValues(t, f, map[string]float64{"holdfast_up": 1})
+			if d.fail.Store(fails); fails {
+				if _, err := f.call("a", put("k", "w")); !errors.Is(err, object.ErrStorage) {
+					t.Error(err)
+				}
+				wantValues(t, f, map[string]float64{"holdfast_up": 0})
+			}
+			_ = f.host.Shutdown(context.Background()) // returns the error of the store
+			wantValues(t, f, map[string]float64{"holdfast_up": 0})
+		}
+	})
 }

@@ -142,6 +142,9 @@ func (t *turn) Err() error {
 //     outside then waits until the commit is durable (Host.outside); the next turn does
 //     not wait for that.
 func (a *activation) serve(r *Request) bool {
+	if a.host.options.Observer != nil {
+		a.observeTurn(r)
+	}
 	r.draft.act, r.draft.object = a, &a.object
 	if r.turn == nil {
 		r.turn = new(turn)
@@ -156,6 +159,9 @@ func (a *activation) serve(r *Request) bool {
 		if !complete { // the handler ended its goroutine
 			owns := t.end()
 			r.err, r.ticket = &PanicError{ID: a.object.ID}, storage.Ticket(a.last.Load())
+			if a.host.options.Observer != nil {
+				a.observeEnd(r)
+			}
 			r.finish(a.host)
 			if owns {
 				a.yield()
@@ -165,6 +171,9 @@ func (a *activation) serve(r *Request) bool {
 	r.err = a.perform(t, r)
 	owns := t.end()
 	r.ticket = storage.Ticket(a.last.Load())
+	if a.host.options.Observer != nil {
+		a.observeEnd(r)
+	}
 	complete = true
 	return owns
 }

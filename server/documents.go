@@ -4,10 +4,6 @@ import (
 	_ "embed"
 	"net/http"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -17,7 +13,7 @@ func (s *Server) documentRoutes() []route {
 		{method: "GET", pattern: "/v1/health", access: viewer, answer: health{}, handle: (*exchange).health,
 			help: "Tell whether the host takes calls, and why not."},
 		{method: "GET", pattern: "/metrics", access: viewer, answer: raw{}, handle: (*exchange).showMetrics,
-			help: "The metrics of the host for Prometheus."},
+			help: "The metrics of the host and of the server for Prometheus."},
 		{method: "GET", pattern: "/openapi.json", access: viewer, answer: raw{}, handle: (*exchange).openAPI,
 			help: "This document."},
 	}
@@ -46,19 +42,6 @@ func (x *exchange) health() error {
 		OK: e.Failed == "" && !e.Closing && e.NoSpace == "", Failed: e.Failed, Closing: e.Closing, NoSpace: e.NoSpace,
 		Epoch: x.host.Epoch(), Recoveries: recoveries,
 	})
-}
-
-// metricsOf serves the metrics of a host. They are not compressed, because that takes more of
-// the processor than the loopback takes of time.
-func metricsOf(host *object.Host) http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(host.Collector())
-	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true})
-}
-
-func (x *exchange) showMetrics() error {
-	x.metrics.ServeHTTP(x.w, x.r)
-	return nil
 }
 
 // openAPI is the OpenAPI document. A test makes it of the table of routes.

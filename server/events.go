@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,7 +132,8 @@ const (
 var (
 	errStreamClosed = errors.New("server: the server closes")
 	errRevoked      = errors.New("server: the principal may not see the stream any more")
-	errClientGone   = errors.New("server: the client does not read")
+	errClientGone   = errors.New("server: the client has gone")
+	errClientSlow   = errors.New("server: the client does not read")
 )
 
 // after reads where the client was, and reports whether it said so. A browser that comes back
@@ -208,7 +210,10 @@ func (st *stream) flush() error {
 	if err == nil {
 		err = st.control.Flush()
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errClientSlow
+	case err != nil:
 		return errClientGone
 	}
 	_ = st.noDeadline()
@@ -298,6 +303,7 @@ func (st *stream) next(ctx context.Context) error {
 	events, err := st.tap.Next(wait)
 	switch {
 	case errors.Is(err, object.ErrEventsMissed):
+		st.dropped("missed")
 		if err := st.frame("reset", "", struct{}{}); err != nil {
 			return err
 		}
@@ -396,11 +402,16 @@ func (st *stream) end(ctx context.Context, err error) error {
 		reason = "revoked"
 	case errors.Is(err, errStreamClosed), errors.Is(err, object.ErrShutdown), errors.Is(err, object.ErrStorage):
 		reason = "closing"
+	case errors.Is(err, errClientSlow):
+		st.dropped("slow")
+		return nil
 	case errors.Is(err, errClientGone), ctx.Err() != nil:
 		return nil
 	default:
+		st.dropped("failed")
 		return err
 	}
+	st.dropped(reason)
 	st.frames.Reset() // it may have been written in part
 	fmt.Fprintf(&st.frames, "event: bye\ndata: {\"reason\":%q}\n\n", reason)
 	_ = st.flush()

@@ -206,6 +206,7 @@ func TestStreamOfAnObject(t *testing.T) {
 	f.follow("reader", "/v1/object/events?class=bell&name=a&after=0&kind=two,five").rings("a two", "a five")
 	missed := f.follow("reader", "/v1/objects/bell/a/events?after=1")
 	missed.want("reset")
+	f.wantSamples("holdfast_stream_dropped_total", `holdfast_stream_dropped_total{why="missed"} 1`)
 	missed.want("snapshot")
 	f.ring("a six")
 	missed.rings("a six")
@@ -331,6 +332,7 @@ func TestStreamsOfRevokedPrincipals(t *testing.T) {
 			t.Errorf("after bye: %+v, %v", fr, err)
 		}
 	}
+	f.wantSamples("holdfast_stream_dropped_total", `holdfast_stream_dropped_total{why="revoked"} 2`)
 	third.want("snapshot")
 	pings := 0
 	for len(third.answer.Header) > 0 && pings < 3 { // by then it has been asked for
@@ -372,6 +374,7 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 	f.srv.streams.end()
 	bye(one)
 	bye(all)
+	f.wantSamples("holdfast_stream_dropped_total", `holdfast_stream_dropped_total{why="closing"} 2`)
 	if p := f.ask("reader", "GET", "/v1/events", "").problem(t); p.Type != "shutting-down" {
 		t.Errorf("a stream of a server that closes: %+v", p)
 	}
@@ -475,6 +478,7 @@ func TestStreamOfASlowClient(t *testing.T) {
 	if n := f.open(); n != 1 {
 		t.Errorf("%d streams are open, want that of the client that reads", n)
 	}
+	f.wantSamples("holdfast_stream_dropped_total", `holdfast_stream_dropped_total{why="slow"} 1`)
 }
 
 // plainWriter hides all but the methods of a ResponseWriter.

@@ -167,6 +167,7 @@ func (x *exchange) fail(err error) {
 		p.Detail = strings.ToValidUTF8(p.Detail[:maxDetailBytes], "") + "…"
 	}
 	x.answering()
+	w.status = p.Status
 	p.write(w.ResponseWriter)
 }
 

@@ -47,6 +47,12 @@ type route struct {
 	handle  func(x *exchange) error
 }
 
+// streams reports whether the answer goes on for as long as the client wants.
+func (rt *route) streams() bool {
+	_, ok := rt.answer.(eventStream)
+	return ok
+}
+
 // param is a parameter of the query.
 type param struct {
 	name, help string

@@ -24,7 +24,7 @@ type Server struct {
 	exposed map[string]methods          // by class
 	classes map[string]object.ClassInfo // of the host, by name
 	source  why.Source                  // the host as it is asked why
-	metrics http.Handler
+	metrics *metrics
 
 	operations *operations
 	serving    *serving
@@ -81,9 +81,10 @@ func New(host *object.Host, c Config) (*Server, error) {
 	s := &Server{
 		host: host, config: c, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(),
 		rates: newRates(c.CallsPerSecond), limits: defaultLimits, exposed: exposed, serving: newServing(),
-		classes: classes, source: why.Live(host, definitions...), metrics: metricsOf(host),
+		classes: classes, source: why.Live(host, definitions...),
 		operations: newOperations(host, c.Jobs),
 	}
+	s.metrics = newMetrics(host, &s.streams)
 	for _, rt := range s.routes() {
 		s.handle(rt)
 	}
@@ -106,6 +107,7 @@ func (s *Server) handle(rt route) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{Server: s, r: r}
 	x.w = &response{ResponseWriter: w, exchange: x}
+	defer x.count(time.Now())
 	secure(w.Header(), r)
 	if err := s.guard(x.dispatch); err != nil {
 		x.fail(err)

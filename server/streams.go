@@ -54,6 +54,13 @@ func (s *streams) leave(key int, who string) {
 	}
 }
 
+// count returns how many are under way.
+func (s *streams) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
+}
+
 // end has all streams say bye, and refuses new ones.
 func (s *streams) end() {
 	s.mu.Lock()

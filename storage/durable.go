@@ -54,7 +54,8 @@ type pipeline struct {
 	durable  atomic.Uint64 // every ticket up to this one is durable
 	unsynced atomic.Int64  // bytes applied and not yet durable
 	syncing  atomic.Int64  // when the sync under way began, in nanoseconds since 1970; 0: none is
-	spare    sync.Pool     // of *Follower
+	times    syncTimes
+	spare    sync.Pool // of *Follower
 
 	mu        sync.Mutex
 	leading   bool // a leader is at work, or is named and about to wake
@@ -185,15 +186,18 @@ func (p *pipeline) join(t uint64) *Follower {
 }
 
 // lead syncs once for all commits applied so far and wakes the followers that waited
-// for them. It reads the clock once, which is little beside a sync, so that Syncing can tell
-// of a disk that hangs: then no goroutine of the store is left that could measure it.
+// for them. It reads the clock before the sync and after it, which is little beside a sync. The first
+// is stored, so that Syncing can tell of a disk that hangs: then no goroutine of the store is left
+// that could measure it.
 func (p *pipeline) lead() error {
 	s := p.store
 	s.seams.At("sync/before", "")
 	upTo, bytes := p.last.Load(), p.unsynced.Load()
-	p.syncing.Store(s.seams.Clock.Now().UnixNano())
+	began := s.seams.Clock.Now()
+	p.syncing.Store(began.UnixNano())
 	err := s.syncNow()
 	p.syncing.Store(0)
+	p.times.add(s.seams.Clock.Now().Sub(began))
 	if err == nil {
 		s.seams.At("sync/after", "")
 		p.unsynced.Add(-bytes)

@@ -104,6 +104,17 @@ func (s *Store) RefusedAt() time.Time {
 	return time.Unix(0, at)
 }
 
+// FreeSpace asks the file system how much space is free under the store, and returns the floor
+// below which commits are refused, both in bytes. It returns false if the store does not watch the
+// space, or the file system cannot tell. It may be called from any goroutine, also after Close.
+func (s *Store) FreeSpace() (free, floor uint64, watched bool) {
+	if s.space.free == nil {
+		return 0, 0, false
+	}
+	free, err := s.space.free()
+	return free, s.space.floor, err == nil
+}
+
 // noSpace is the error of a commit, or of an Open, that is refused.
 func noSpace(free, floor uint64) error {
 	return fmt.Errorf("%w: %d MiB are free and %d MiB are needed: free some space and try again", ErrNoSpace, free>>20, floor>>20)

@@ -53,7 +53,7 @@ var arrows = map[string]arrow{
 	"storage":             {ours: slices.Concat(onEngine, []string{"storage/pebblestore"}), theirs: []string{xxhash}},
 	"storage/storagetest": {ours: slices.Concat(onStorage, []string{"internal/crashfs"}), theirs: []string{pebble}},
 	"alarm":               {ours: onStorage},
-	"object":              {ours: append(slices.Clone(onAlarm), "object/internal/*"), theirs: []string{prometheus, xsync}},
+	"object":              {ours: append(slices.Clone(onAlarm), "object/internal/*", "internal/metric"), theirs: []string{prometheus, xsync}},
 	"object/internal/*":   {ours: []string{"seam", "storage"}},
 	"object/journal":      {ours: onObject},
 	"jobs":                {ours: onObject, theirs: []string{goCron}},
@@ -88,6 +88,7 @@ var arrows = map[string]arrow{
 	// A file system that loses power, which storagetest and harness stand on.
 	"internal/crashfs": {theirs: []string{pebble}},
 	"internal/lint":    {},
+	"internal/metric":  {},
 	"internal/row":     {},
 	// Programs and tests that prove something of the whole.
 	"internal/prove/*": {ours: everything, theirs: []string{pebble, sys}},
@@ -95,6 +96,7 @@ var arrows = map[string]arrow{
 	"internal/testing/crashes":  {ours: []string{"harness", "storage"}, theirs: []string{rapid}},
 	"internal/testing/failing":  {ours: []string{"seam", "storage", "storage/*"}},
 	"internal/testing/loglines": {},
+	"internal/testing/outside":  {},
 	"internal/testing/seeds":    {theirs: []string{rapid}},
 }
 

@@ -84,12 +84,14 @@ func (r *routine) run(ctx context.Context) {
 		r.released.Store(r.engine.st.Now().UnixNano())
 	}
 	ctx, release := r.limited(ctx)
+	ctx, ended := r.engine.st.Driver().ObserveExecution(ctx)
 	var res Result
 	err := seam.Guard(func() (err error) {
 		res, err = r.do(ctx, r.given)
 		return err
 	}, func(p *seam.PanicError) error {
 		if p.Exited() { // nothing after Guard runs
+			ended(p)
 			r.finish(Result{}, p)
 		}
 		return p
@@ -98,6 +100,7 @@ func (r *routine) run(ctx context.Context) {
 		err = fmt.Errorf("%w: %w", jobs.ErrTimeout, err)
 	}
 	release()
+	ended(cmp.Or(err, res.Err))
 	r.finish(res, err)
 }
 

@@ -63,6 +63,7 @@ func mutants() []mutant {
 		previewMutants,
 		listMutants,
 		explainMutants,
+		observerMutants,
 		tapMutants,
 	)
 	slices.SortStableFunc(all, func(a, b mutant) int { return rank(a) - rank(b) })

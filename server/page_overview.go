@@ -37,17 +37,36 @@ const (
 // there is one at a time.
 type overview struct {
 	mu      sync.Mutex
-	at      time.Time // zero: there was none
+	at      time.Time // when the look began; zero: there was none
 	reasons why.Overview
 	dead    []dashboard.DeadCount
 	more    bool // letters
 }
 
+// wait lets a request for a part of the page wait until a new look may begin, because it asks for a change that an
+// older look does not show. A request for the whole page takes the newest look.
+func (o *overview) wait(x *exchange) error {
+	o.mu.Lock()
+	left := time.Until(o.at.Add(overviewAge))
+	o.mu.Unlock()
+	if left <= 0 || x.param("part") == "" {
+		return nil
+	}
+	ctx, cancel := x.untilEnd(x.r.Context(), left)
+	defer cancel()
+	<-ctx.Done()
+	return x.r.Context().Err()
+}
+
 // look returns the newest look, or a new one if that is too old. The slices belong to all.
 func (o *overview) look(x *exchange) (why.Overview, []dashboard.DeadCount, bool, error) {
+	if err := o.wait(x); err != nil {
+		return why.Overview{}, nil, false, err
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.at.IsZero() && time.Since(o.at) < overviewAge {
+	began := time.Now()
+	if began.Sub(o.at) < overviewAge {
 		return o.reasons, o.dead, o.more, nil
 	}
 	reasons, err := x.attention()
@@ -58,7 +77,7 @@ func (o *overview) look(x *exchange) (why.Overview, []dashboard.DeadCount, bool,
 	if err != nil && x.host.Err() == nil { // a host that has ended reads no row
 		return reasons, nil, false, err
 	}
-	o.reasons, o.dead, o.more, o.at = reasons, countDead(letters.Letters), len(letters.Next) > 0, time.Now()
+	o.reasons, o.dead, o.more, o.at = reasons, countDead(letters.Letters), len(letters.Next) > 0, began
 	return o.reasons, o.dead, o.more, nil
 }
 

@@ -63,6 +63,10 @@ func TestOverviewLooksOnceASecond(t *testing.T) {
 		if strings.Contains(ask(), "no card") {
 			t.Error("it has looked again within a second")
 		}
+		began := time.Now()
+		if part := s.direct("reader", "GET", "/ui/overview?part=overview", "", 200); !strings.Contains(part, "no card") || time.Since(began) != overviewAge {
+			t.Errorf("a part that is asked for after a change has waited %v, and shows %s", time.Since(began), part)
+		}
 		time.Sleep(overviewAge)
 		if !strings.Contains(ask(), "no card") {
 			t.Error("it has not looked again after a second")

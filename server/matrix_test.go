@@ -21,6 +21,8 @@ type use struct {
 	// whole says that a call is of a whole definition, so that a grant with a prefix does not
 	// cover it.
 	whole bool
+	// nothing says that the route has nothing to show to anyone.
+	nothing bool
 }
 
 // uses has a use of each route.
@@ -85,6 +87,25 @@ var uses = map[string]use{
 	"GET /v1/events/{class}":                {path: "/v1/events/cart"},
 	"GET /v1/objects/{class}/{name}/events": {path: "/v1/objects/cart/NAME/events"},
 	"GET /v1/object/events":                 {path: "/v1/object/events?class=cart&name=NAME"},
+
+	"GET /ui":              {path: "/ui"},
+	"GET /ui/signin":       {path: "/ui/signin"},
+	"POST /ui/signin":      {path: "/ui/signin", body: "token=x"},
+	"POST /ui/signout":     {path: "/ui/signout"},
+	"GET /ui/asset/{file}": {path: "/ui/asset/page.css"},
+	"GET /ui/go":           {path: "/ui/go?class=cart&name=NAME"},
+	"GET /ui/filter":       {path: "/ui/filter?of=object%3Fclass%3Dcart%26name%3Dx"},
+	"GET /ui/live":         {path: "/ui/live"},
+	"GET /ui/{page}":       {path: "/ui/wat", nothing: true},
+	"GET /ui/overview":     {path: "/ui/overview"},
+	"GET /ui/recoveries":   {path: "/ui/recoveries"},
+	"GET /ui/classes":      {path: "/ui/classes"},
+	"GET /ui/objects":      {path: "/ui/objects?class=cart"},
+	"GET /ui/object":       {path: "/ui/object?class=cart&name=NAME"},
+	"GET /ui/value":        {path: "/ui/value?class=cart&name=NAME&key=x"},
+	"POST /ui/wake":        {path: "/ui/wake?class=cart&name=NAME"},
+	"GET /ui/delete":       {path: "/ui/delete?class=cart&name=NAME"},
+	"POST /ui/delete":      {path: "/ui/delete?class=cart&name=NAME"},
 }
 
 // crowd has a principal of each kind.
@@ -124,7 +145,7 @@ func (u use) expect(rt route, who, name string) string {
 		return hidden // it may not know which verbs there are
 	case p.Role < need:
 		return forbidden
-	case p.Prefix != "" && (!rt.single || !p.Sees(name)):
+	case p.Prefix != "" && (!rt.single || !p.Sees(name)), u.nothing:
 		return hidden
 	}
 	return allowed
@@ -165,6 +186,15 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
+// problemType is the type of a problem, which a page shows as a page.
+func (f *fixture) problemType(rt route, a reply) string {
+	f.t.Helper()
+	if rt.page {
+		return pageProblem(f.t, a)
+	}
+	return a.problem(f.t).Type
+}
+
 // cell makes one request of the matrix.
 func (f *fixture) cell(rt route, u use, who, name string) {
 	f.t.Helper()
@@ -176,11 +206,11 @@ func (f *fixture) cell(rt route, u use, who, name string) {
 	a := ask(who, rt.method, path, strings.ReplaceAll(u.body, "NAME", name))
 	got := allowed
 	if a.status >= 400 {
-		switch p := a.problem(f.t); p.Type {
+		switch kind := f.problemType(rt, a); kind {
 		case "unknown-method":
 			got = hidden
 		case noCredentials, forbidden, hidden:
-			got = p.Type
+			got = kind
 		}
 	}
 	if want := u.expect(rt, who, name); got != want || a.status >= 500 {

@@ -116,7 +116,9 @@ type methodInfo struct {
 	Answer   string `json:"answer"`
 }
 
-func (x *exchange) listClasses() error {
+func (x *exchange) listClasses() error { return x.json(http.StatusOK, x.classList()) }
+
+func (x *exchange) classList() classList {
 	list := classList{Classes: []classInfo{}}
 	for _, c := range x.host.Classes() {
 		info := classInfo{Name: c.Name, Job: c.Options.Internal, Alarms: c.Alarms, Methods: []methodInfo{}}
@@ -127,7 +129,7 @@ func (x *exchange) listClasses() error {
 		}
 		list.Classes = append(list.Classes, info)
 	}
-	return x.json(http.StatusOK, list)
+	return list
 }
 
 // objectPage is a page of objects. Next is the parameter after of the next page; it is not
@@ -138,28 +140,37 @@ type objectPage struct {
 }
 
 func (x *exchange) objects() error {
-	limit, err := x.limit()
+	answer, err := x.objectPage(x.path("class"), x.flag("size"))
 	if err != nil {
 		return err
+	}
+	return x.json(http.StatusOK, answer)
+}
+
+// objectPage returns the objects of a class that the parameters label, prefix, after and limit choose.
+func (x *exchange) objectPage(class string, sizes bool) (answer objectPage, err error) {
+	limit, err := x.limit()
+	if err != nil {
+		return answer, err
 	}
 	after, err := x.after()
 	if err != nil {
-		return err
+		return answer, err
 	}
 	if _, err := storage.NewLabel(x.param("label")); err != nil {
-		return badRequest("the parameter label: " + err.Error())
+		return answer, badRequest("the parameter label: " + err.Error())
 	}
-	page, err := x.host.Objects(x.r.Context(), x.path("class"), object.ObjectsOptions{
-		Prefix: x.param("prefix"), Label: x.param("label"), After: after, Limit: limit, Sizes: x.flag("size"),
+	page, err := x.host.Objects(x.r.Context(), class, object.ObjectsOptions{
+		Prefix: x.param("prefix"), Label: x.param("label"), After: after, Limit: limit, Sizes: sizes,
 	})
 	if err != nil {
-		return err
+		return answer, err
 	}
-	answer := objectPage{Objects: append([]object.ObjectInfo{}, page...)}
+	answer.Objects = append([]object.ObjectInfo{}, page...)
 	if len(page) == limit {
 		answer.Next = cursor(page[limit-1].ID.Name)
 	}
-	return x.json(http.StatusOK, answer)
+	return answer, nil
 }
 
 // limit returns the parameter limit.
@@ -225,24 +236,31 @@ func (x *exchange) hideSender(id *storage.ID) {
 }
 
 func (x *exchange) remove() error {
-	id, err := x.plain()
-	if err != nil {
-		return err
-	}
-	ctx, cancel, err := x.bounded()
-	if err != nil {
-		return err
-	}
-	defer cancel()
+	var err error
 	if x.flag("messages") {
-		err = inParts(x.host.Delete(ctx, id, object.WithMessages())) // 1,000 messages with each commit
+		_, err = x.removed(object.WithMessages())
+		err = inParts(err) // 1,000 messages with each commit
 	} else {
-		err = x.host.Delete(ctx, id)
+		_, err = x.removed()
 	}
 	if err != nil {
 		return err
 	}
 	return x.empty()
+}
+
+// removed deletes the object that the request names, and returns it.
+func (x *exchange) removed(opts ...object.DeleteOption) (storage.ID, error) {
+	id, err := x.plain()
+	if err != nil {
+		return id, err
+	}
+	ctx, cancel, err := x.bounded()
+	if err != nil {
+		return id, err
+	}
+	defer cancel()
+	return id, x.host.Delete(ctx, id, opts...)
 }
 
 // keyPage is a page of keys.
@@ -261,16 +279,22 @@ type keyInfo struct {
 	ValueBytes []byte          `json:"valueBytes,omitempty"`
 }
 
-func (x *exchange) keys() error {
-	id, err := x.plain()
-	if err != nil {
-		return err
-	}
+// keyPage returns the keys of an object that the parameters prefix, after and limit choose, up to a number of
+// bytes.
+func (x *exchange) keyPage(id storage.ID, maxBytes int, values bool) (page object.KeyPage, err error) {
 	limit, err := x.limit()
 	if err != nil {
-		return err
+		return page, err
 	}
 	start, err := x.after()
+	if err != nil {
+		return page, err
+	}
+	return x.host.Keys(x.r.Context(), id, object.KeysOptions{Prefix: x.param("prefix"), Start: start, Limit: limit, MaxBytes: maxBytes, Values: values})
+}
+
+func (x *exchange) keys() error {
+	id, err := x.plain()
 	if err != nil {
 		return err
 	}
@@ -278,9 +302,7 @@ func (x *exchange) keys() error {
 	if most > object.MaxPageBytes {
 		return badRequest(fmt.Sprintf("maxBytes is %d, at most %d are allowed", most, object.MaxPageBytes))
 	}
-	page, err := x.host.Keys(x.r.Context(), id, object.KeysOptions{
-		Prefix: x.param("prefix"), Start: start, Limit: limit, MaxBytes: most, Values: true,
-	})
+	page, err := x.keyPage(id, most, true)
 	if err != nil {
 		return err
 	}
@@ -313,17 +335,22 @@ func (x *exchange) why() error {
 }
 
 func (x *exchange) wake() error {
-	id, err := x.plain()
-	if err != nil {
-		return err
-	}
-	ctx, cancel, err := x.bounded()
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	if err := x.host.Wake(ctx, id); err != nil {
+	if _, err := x.woken(); err != nil {
 		return err
 	}
 	return x.empty()
+}
+
+// woken wakes the object that the request names, and returns it.
+func (x *exchange) woken() (storage.ID, error) {
+	id, err := x.plain()
+	if err != nil {
+		return id, err
+	}
+	ctx, cancel, err := x.bounded()
+	if err != nil {
+		return id, err
+	}
+	defer cancel()
+	return id, x.host.Wake(ctx, id)
 }

@@ -56,6 +56,9 @@ type document struct {
 func (d *document) of(routes []route) jsonObject {
 	paths := map[string]jsonObject{}
 	for _, rt := range routes {
+		if rt.page {
+			continue
+		}
 		if paths[rt.pattern] == nil {
 			paths[rt.pattern] = jsonObject{}
 		}

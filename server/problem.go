@@ -167,6 +167,10 @@ func (x *exchange) fail(err error) {
 		p.Detail = strings.ToValidUTF8(p.Detail[:maxDetailBytes], "") + "…"
 	}
 	x.answering()
+	if x.route != nil && x.route.page {
+		x.failPage(&p)
+		return
+	}
 	w.status = p.Status
 	p.write(w.ResponseWriter)
 }
@@ -177,9 +181,14 @@ func (p *problem) write(w http.ResponseWriter) {
 	if err != nil {
 		panic(err) // it has texts and numbers only
 	}
+	p.send(w, "application/problem+json", append(b, '\n'))
+}
+
+// send answers with the problem as a body that is written already.
+func (p *problem) send(w http.ResponseWriter, kind string, body []byte) {
 	h := w.Header()
-	h.Set("Content-Type", "application/problem+json")
-	h.Set("Content-Length", strconv.Itoa(len(b)+1))
+	h.Set("Content-Type", kind)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
@@ -187,5 +196,5 @@ func (p *problem) write(w http.ResponseWriter) {
 		h.Set("Retry-After", strconv.Itoa(p.retryAfter))
 	}
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(append(b, '\n'))
+	_, _ = w.Write(body)
 }

@@ -38,7 +38,10 @@ type route struct {
 	access  access
 	// single says that the route is of one object, or of one job, which its path names: a
 	// principal with a Prefix gets 404 on all others.
-	single  bool
+	single bool
+	// page says that the route is for a browser: its answer is HTML, and so are its problems. It is
+	// no part of the API, so the OpenAPI document leaves it out.
+	page    bool
 	params  []param
 	headers []param // that the handler reads; the OpenAPI document lists them
 	request any     // the zero value of the body, in JSON; nil: none; raw{}: the codec's bytes
@@ -74,7 +77,7 @@ type raw struct{}
 func (s *Server) routes() []route {
 	var all []route
 	for _, group := range [][]route{
-		s.healthRoutes(), s.documentRoutes(), s.objectRoutes(), s.callRoutes(), s.jobRoutes(), s.poolRoutes(), s.deadRoutes(), s.signRoutes(), s.eventRoutes(),
+		s.healthRoutes(), s.documentRoutes(), s.objectRoutes(), s.callRoutes(), s.jobRoutes(), s.poolRoutes(), s.deadRoutes(), s.signRoutes(), s.eventRoutes(), s.pageRoutes(),
 	} {
 		all = append(all, group...)
 	}

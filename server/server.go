@@ -27,6 +27,7 @@ type Server struct {
 	metrics *metrics
 
 	operations *operations
+	overview   overview
 	serving    *serving
 }
 

@@ -135,7 +135,9 @@ func (f *fixture) ask(who, method, path, body string, headers ...string) reply {
 
 func (f *fixture) do(r *http.Request) reply {
 	f.t.Helper()
-	a, err := f.web.Client().Do(r)
+	client := *f.web.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	a, err := client.Do(r)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -77,10 +77,13 @@ func (x *exchange) signOut() error {
 // overTLS reports whether the browser has come over TLS, so that the cookie must go by no other way.
 func (x *exchange) overTLS() bool { return x.r.TLS != nil || x.config.BehindTLS }
 
+// formType is the media type of a form of a browser.
+const formType = "application/x-www-form-urlencoded"
+
 // formToken returns the token of the body. Its errors do not repeat the body.
 func (x *exchange) formToken() (string, error) {
 	kind, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" && kind != "application/x-www-form-urlencoded" {
+	if err != nil || kind != "application/json" && kind != formType {
 		return "", &problem{Type: "bad-content-type", Title: "The body must be JSON or a form.", Status: http.StatusUnsupportedMediaType, Outcome: none}
 	}
 	b, err := x.bodyUpTo(signBody)

@@ -1,0 +1,158 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/holdfast-dev/holdfast/jobs/verbs"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server"
+	"github.com/holdfast-dev/holdfast/server/auth"
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
+)
+
+// site is a server of a host in memory.
+type site struct {
+	t      *testing.T
+	host   *object.Host
+	srv    *server.Server
+	web    *httptest.Server
+	tokens *auth.TokenFile
+	token  auth.Token
+	text   string // of the token
+
+	broken atomic.Bool // all requests are answered with 502, as a proxy does without a server behind it
+
+	mu    sync.Mutex
+	posts []string // addresses of all requests that are no GET
+	parts int      // requests for a part of a page
+}
+
+// serve serves a host, and signs in nobody. The token has a role.
+func serve(t *testing.T, role auth.Role, jobs []verbs.Described, classes ...object.Definition) *site {
+	t.Helper()
+	s := &site{t: t}
+	var err error
+	if s.tokens, err = auth.Tokens(filepath.Join(t.TempDir(), "tokens.json"), auth.Options{Create: true}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.tokens.Close() })
+	if s.token, s.text, err = s.tokens.Add(auth.Token{Name: "ann", Role: role}); err != nil {
+		t.Fatal(err)
+	}
+	for _, job := range jobs {
+		classes = append(classes, job)
+	}
+	if s.host, err = object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}, Logger: slog.New(slog.DiscardHandler)}, classes...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.host.Shutdown(context.Background()) })
+	if s.srv, err = server.New(s.host, server.Config{Auth: s.tokens, Jobs: jobs}); err != nil {
+		t.Fatal(err)
+	}
+	s.listen("127.0.0.1:0")
+	t.Cleanup(s.stop)
+	return s
+}
+
+// listen begins to answer at an address.
+func (s *site) listen(at string) {
+	s.t.Helper()
+	l, err := net.Listen("tcp", at)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.web = httptest.NewUnstartedServer(s)
+	s.web.Config.ErrorLog = log.New(io.Discard, "", 0) // of connections that stop has cut
+	_ = s.web.Listener.Close()
+	s.web.Listener = l
+	s.web.Start()
+}
+
+// stop ends all connections, streams too, and listens no more.
+func (s *site) stop() {
+	s.web.CloseClientConnections()
+	s.web.Close()
+}
+
+// ServeHTTP counts the requests, and has the server answer.
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	switch {
+	case r.Method != http.MethodGet:
+		s.posts = append(s.posts, r.URL.RequestURI())
+	case r.URL.Query().Has("part"):
+		s.parts++
+	}
+	s.mu.Unlock()
+	if s.broken.Load() {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	s.srv.ServeHTTP(w, r)
+}
+
+// asked is how many requests for a part of a page there were.
+func (s *site) asked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.parts
+}
+
+// call calls a method of a bell.
+func (s *site) call(name, method, text string) {
+	s.t.Helper()
+	if _, err := s.host.CallBytes(s.t.Context(), "bell", name, method, s.raw(text)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// url is the address of a page.
+func (s *site) url(page string) string { return s.web.URL + "/ui/" + page }
+
+// signIn opens a tab with a session, at a page.
+func (s *site) signIn(page string) *tab {
+	s.t.Helper()
+	b := open(s.t)
+	s.signInOn(b, page)
+	return b
+}
+
+func (s *site) signInOn(b *tab, page string) {
+	s.t.Helper()
+	b.visit(s.url(page))
+	b.until(`document.querySelector("[name=token]")`)
+	b.do(chromedp.SendKeys("[name=token]", s.text))
+	b.leave("main button")
+	b.until(`document.querySelector("form[action=signout]")`)
+}
+
+// raw are the bytes of a value in JSON.
+func (s *site) raw(v any) []byte {
+	s.t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return b
+}
+
+// posted are the requests that changed something.
+func (s *site) posted() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.posts...)
+}

@@ -1,0 +1,147 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/holdfast-dev/holdfast/admin/why"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server/auth"
+	"github.com/holdfast-dev/holdfast/server/dashboard"
+)
+
+// objectPages are the pages of classes and objects.
+func (s *Server) objectPages() []route {
+	class, name := param{name: "class", help: "of the object"}, param{name: "name", help: "of the object"}
+	return []route{
+		shows("classes", viewer, (*exchange).classesPage),
+		shows("objects", viewer, (*exchange).objectsPage, classParam, param{name: "label", help: "only objects with this label"}, prefixParam, afterParam, limitParam),
+		ofOne(shows("object", viewer, (*exchange).objectPageOf, class, name, param{name: "prefix", help: "only keys that begin with it"}, afterParam, limitParam)),
+		ofOne(shows("value", reader, (*exchange).valuePage, class, name, param{name: "key", help: "of the value"})),
+		ofOne(acts("wake", operator, (*exchange).wakeForm, class, name)),
+		ofOne(shows("delete", admin, (*exchange).deletePage, class, name)),
+		ofOne(acts("delete", admin, (*exchange).deleteForm, class, name)),
+	}
+}
+
+func (x *exchange) classesPage() error {
+	var p dashboard.Classes
+	for _, c := range x.classList().Classes {
+		if !system(c.Name) {
+			p.Classes = append(p.Classes, x.labelled(dashboard.Class{Name: c.Name, Job: c.Job, Alarms: c.Alarms}))
+		}
+	}
+	return x.page(p)
+}
+
+// labelled returns a class with the counts of its labels.
+func (x *exchange) labelled(c dashboard.Class) dashboard.Class {
+	counts, complete := x.host.Labels(c.Name)
+	c.Complete = complete
+	for label, n := range counts {
+		c.Labels = append(c.Labels, dashboard.LabelCount{Label: label, Count: n})
+	}
+	slices.SortFunc(c.Labels, func(a, b dashboard.LabelCount) int { return cmp.Compare(a.Label, b.Label) })
+	return c
+}
+
+func (x *exchange) objectsPage() error {
+	class := x.param("class")
+	list, err := x.objectPage(class, false)
+	if err != nil {
+		return err
+	}
+	c := dashboard.Class{Name: class, Complete: true} // a class of an earlier program has no counts
+	if _, ok := x.classes[class]; ok {
+		c = x.labelled(c)
+	}
+	return x.page(dashboard.Objects{Class: c, Label: x.param("label"), Prefix: x.param("prefix"), Objects: list.Objects, Next: list.Next})
+}
+
+func (x *exchange) objectPageOf() error {
+	id, err := x.id()
+	if err != nil {
+		return err
+	}
+	p := dashboard.Object{ID: id, Plain: x.isPlain(id.Class), Prefix: x.param("prefix"), Values: x.can(auth.Reader)}
+	p.Wake, p.Delete = p.Plain && x.can(auth.Operator), p.Plain && x.can(auth.Admin)
+	in, err := x.inspection(x.r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if p.State, err = shown(x, in); err != nil {
+		return err
+	}
+	a, err := why.Object(x.r.Context(), x.source, id)
+	if err != nil {
+		return err
+	}
+	if p.Why, err = shown(x, x.hide(a)); err != nil {
+		return err
+	}
+	if p.Plain {
+		keys, err := x.keyPage(id, 0, false)
+		if err != nil {
+			return err
+		}
+		p.Keys = keys.Keys
+		if keys.Next != "" {
+			p.Next = cursor(keys.Next)
+		}
+	}
+	return x.page(p)
+}
+
+func (x *exchange) valuePage() error {
+	id, err := x.plain()
+	if err != nil {
+		return err
+	}
+	key := x.param("key")
+	page, err := x.host.Keys(x.r.Context(), id, object.KeysOptions{Prefix: key, Start: key, Limit: 1, Values: true})
+	if err != nil {
+		return err
+	}
+	if len(page.Keys) == 0 || page.Keys[0].Key != key && string(page.Keys[0].KeyBytes) != key {
+		return &problem{Type: "unknown-key", Title: "The object has no such key.", Status: http.StatusNotFound, Outcome: none}
+	}
+	v := dashboard.Value{ID: id, Key: key, SizeBytes: page.Keys[0].SizeBytes}
+	switch raw := page.Keys[0].Value; {
+	case json.Valid(raw) && utf8.Valid(raw):
+		var b bytes.Buffer
+		_ = json.Indent(&b, raw, "", "  ") // it is valid
+		v.JSON = b.String()
+	default:
+		v.Hex = hex.Dump(raw)
+	}
+	return x.page(v)
+}
+
+func (x *exchange) wakeForm() error {
+	id, err := x.woken()
+	if err != nil {
+		return err
+	}
+	return x.goTo(x.pageOf(id, "").String())
+}
+
+func (x *exchange) deletePage() error {
+	id, err := x.plain()
+	if err != nil {
+		return err
+	}
+	return x.page(dashboard.Delete{ID: id})
+}
+
+func (x *exchange) deleteForm() error {
+	id, err := x.removed()
+	if err != nil {
+		return err
+	}
+	return x.goTo(x.pageOf(id, "").String())
+}

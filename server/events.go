@@ -73,6 +73,7 @@ type stream struct {
 	kinds   []string // none: all
 	tap     *object.Tap
 	frames  bytes.Buffer // that are to be written
+	live    *live        // of a stream for pages; nil: of events
 	asked   time.Time    // when the principal was last asked for
 	wrote   time.Time    // when frames were last written
 }
@@ -83,11 +84,7 @@ const batchBytes = 64 << 10
 // stream serves a stream until its client leaves, its principal may not see it any more, or the
 // server or the host ends.
 func (x *exchange) stream(st *stream) error {
-	if x.r.ContentLength != 0 {
-		return badRequest("a stream takes no body, because a body has its time and a stream has none")
-	}
-	st.exchange, st.control = x, http.NewResponseController(x.w)
-	st.of.BatchBytes = batchBytes
+	st.exchange = x
 	if kinds := x.param("kind"); kinds != "" {
 		st.kinds = strings.Split(kinds, ",")
 	}
@@ -95,6 +92,16 @@ func (x *exchange) stream(st *stream) error {
 	if err != nil {
 		return err
 	}
+	return st.run(given)
+}
+
+// run serves the stream. given says that the client has said where it was.
+func (st *stream) run(given bool) error {
+	x := st.exchange
+	if x.r.ContentLength != 0 {
+		return badRequest("a stream takes no body, because a body has its time and a stream has none")
+	}
+	st.control, st.of.BatchBytes = http.NewResponseController(x.w), batchBytes
 	ctx, leave, err := x.streams.enter(x.r.Context(), x.who.ID, x.limits)
 	if err != nil {
 		return err
@@ -232,6 +239,10 @@ func (st *stream) listen() error {
 // snapshot tells a new client the state, and begins the tap behind it. A client of one object gets the
 // events from the newest on that the state has; if there is none, it has no place to come back to yet.
 func (st *stream) snapshot(ctx context.Context) error {
+	if st.live != nil {
+		st.of.After = 0
+		return st.listen()
+	}
 	if !st.single() {
 		st.of.After = 0
 		if err := st.listen(); err != nil {
@@ -287,7 +298,7 @@ func (st *stream) counts(ctx context.Context) (all []labelCounts, err error) {
 
 // next waits for events, or until it is time to ping or to ask for the principal again.
 func (st *stream) next(ctx context.Context) error {
-	wait, cancel := context.WithTimeout(ctx, st.limits.checkEvery)
+	wait, cancel := context.WithTimeout(ctx, st.patience())
 	defer cancel()
 	events, err := st.tap.Next(wait)
 	switch {
@@ -305,6 +316,9 @@ func (st *stream) next(ctx context.Context) error {
 		if err := st.event(e); err != nil {
 			return err
 		}
+	}
+	if err := st.tell(); err != nil {
+		return err
 	}
 	return st.look()
 }
@@ -355,6 +369,10 @@ type streamed struct {
 // event adds the frame of an event, unless the filters leave it out.
 func (st *stream) event(e object.TapEvent) error {
 	if system(e.ID.Class) || !strings.HasPrefix(e.ID.Name, st.prefix) || len(st.kinds) > 0 && !slices.Contains(st.kinds, e.Kind) {
+		return nil
+	}
+	if st.live != nil {
+		st.live.mark(e.ID)
 		return nil
 	}
 	v := streamed{Class: e.ID.Class, Name: e.ID.Name, Seq: e.Seq, At: e.At, Kind: e.Kind, SizeBytes: len(e.Data)}

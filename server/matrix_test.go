@@ -90,6 +90,7 @@ var uses = map[string]use{
 	"GET /ui/asset/{file}": {path: "/ui/asset/page.css"},
 	"GET /ui/go":           {path: "/ui/go?class=cart&name=NAME"},
 	"GET /ui/filter":       {path: "/ui/filter?of=object%3Fclass%3Dcart%26name%3Dx"},
+	"GET /ui/live":         {path: "/ui/live"},
 	"GET /ui/{page}":       {path: "/ui/wat", nothing: true},
 	"GET /ui/classes":      {path: "/ui/classes"},
 	"GET /ui/objects":      {path: "/ui/objects?class=cart"},

@@ -26,6 +26,7 @@ func (s *Server) framePages() []route {
 		ofOne(shows("go", viewer, (*exchange).jump, param{name: "q", help: "class/name"},
 			param{name: "class", help: "of the object"}, param{name: "name", help: "of the object"}, param{name: "task", help: "of the partition of a pool, by its id"})),
 		shows("filter", open, (*exchange).filterForm, append([]param{{name: "of", help: "the page to filter"}}, filters...)...),
+		{method: "GET", pattern: ui + "live", page: true, access: viewer, answer: eventStream{}, handle: (*exchange).liveStream},
 		shows("{page}", viewer, func(*exchange) error { return notFound() }),
 	}
 }

@@ -40,9 +40,7 @@ func (s *Server) jobRoutes() []route {
 }
 
 func (x *exchange) listJobs() error {
-	page, err := x.operations.admin.Jobs(x.r.Context(), jobadmin.JobsOptions{
-		Class: x.param("class"), Label: x.param("label"), Prefix: x.param("prefix"), After: x.param("after"), Limit: x.number("limit"),
-	})
+	page, err := x.jobList()
 	if err != nil {
 		return err
 	}
@@ -50,6 +48,13 @@ func (x *exchange) listJobs() error {
 		page.Jobs = []jobadmin.Job{}
 	}
 	return x.told(listedJobs{page.Jobs, page.Next})
+}
+
+// jobList returns the jobs that the parameters class, label, prefix, after and limit choose.
+func (x *exchange) jobList() (jobadmin.JobPage, error) {
+	return x.operations.admin.Jobs(x.r.Context(), jobadmin.JobsOptions{
+		Class: x.param("class"), Label: x.param("label"), Prefix: x.param("prefix"), After: x.param("after"), Limit: x.number("limit"),
+	})
 }
 
 // listedJobs is a jobadmin.JobPage with an empty list in place of none.

@@ -27,6 +27,7 @@ type Server struct {
 	metrics http.Handler
 
 	operations *operations
+	runs       pageRuns
 	serving    *serving
 }
 

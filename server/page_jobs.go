@@ -28,10 +28,6 @@ var (
 // workflowKind is the name of the tables of workflows.
 const workflowKind = "workflow"
 
-// pageWait is how long a page waits for what a job or a partition tells of itself. One that does not tell may be
-// held by a turn, and the page says why all the same.
-const pageWait = 2 * time.Second
-
 // historyPage is how many entries of a history a page has.
 const historyPage = 100
 
@@ -104,7 +100,7 @@ func (x *exchange) runOf(t *verbs.Table, id storage.ID) (*dashboard.Run, error) 
 	if t.Kind() != workflowKind || !x.can(auth.Reader) {
 		return nil, nil
 	}
-	ctx, cancel := x.untilEnd(x.r.Context(), pageWait)
+	ctx, cancel := x.untilEnd(x.r.Context(), x.limits.pageTime)
 	defer cancel()
 	r := &dashboard.Run{}
 	first := uint64(x.number("after"))

@@ -29,7 +29,7 @@ func (s *Server) poolPages() []route {
 }
 
 func (x *exchange) poolsPage() error {
-	ctx, cancel := x.untilEnd(x.r.Context(), pageWait)
+	ctx, cancel := x.untilEnd(x.r.Context(), x.limits.pageTime)
 	defer cancel()
 	var p dashboard.Pools
 	for _, t := range x.operations.admin.Types() {
@@ -81,7 +81,7 @@ func (x *exchange) poolPage() error {
 		if p.Queues, p.More, err = x.queues(t.Class()); err != nil {
 			return err
 		}
-		ctx, cancel := x.untilEnd(x.r.Context(), pageWait)
+		ctx, cancel := x.untilEnd(x.r.Context(), x.limits.pageTime)
 		defer cancel()
 		p.PoolState = x.poolState(ctx, t)
 	}
@@ -137,7 +137,7 @@ func (x *exchange) taskPage() error {
 	if p.Why, err = shown(x, a); err != nil {
 		return err
 	}
-	ctx, cancel := x.untilEnd(x.r.Context(), pageWait)
+	ctx, cancel := x.untilEnd(x.r.Context(), x.limits.pageTime)
 	defer cancel()
 	status, err := asked[workerpool.Status[json.RawMessage]](ctx, x, t, p.ID, "status", nil)
 	if errors.Is(err, jobs.ErrNotFound) {

@@ -14,6 +14,9 @@
 // request passes these steps: its Host is checked, then its principal, then the role, and
 // only then its handler reads anything.
 //
+// Routes below /ui/ are pages for a browser, written by package dashboard. They pass the same
+// steps, and read the host by the functions of the API's handlers.
+//
 // # Guarantees
 //
 //   - Only methods and job types that Config names can be called (V1).
@@ -21,4 +24,5 @@
 //   - An error tells its outcome: "none" left nothing behind, "unknown" may have (V4).
 //   - No request ends the host, or holds memory beyond its bounds (V5).
 //   - Without the role a request is refused before anything is read (V6).
+//   - A page shows no more than the API (V13), and text of users is text on it (V14).
 package server

@@ -37,15 +37,23 @@ type health struct {
 var anyObject = storage.ID{Class: "holdfast.none", Name: "none"}
 
 func (x *exchange) health() error {
-	e, err := x.host.Explain(x.r.Context(), anyObject)
+	h, err := x.healthNow()
 	if err != nil {
 		return err
 	}
+	return x.json(http.StatusOK, h)
+}
+
+func (x *exchange) healthNow() (health, error) {
+	e, err := x.host.Explain(x.r.Context(), anyObject)
+	if err != nil {
+		return health{}, err
+	}
 	_, recoveries := x.host.Recoveries()
-	return x.json(http.StatusOK, health{
+	return health{
 		OK: e.Failed == "" && !e.Closing && e.NoSpace == "", Failed: e.Failed, Closing: e.Closing, NoSpace: e.NoSpace,
 		Epoch: x.host.Epoch(), Recoveries: recoveries,
-	})
+	}, nil
 }
 
 // metricsOf serves the metrics of a host. They are not compressed, because that takes more of

@@ -92,6 +92,8 @@ var uses = map[string]use{
 	"GET /ui/filter":       {path: "/ui/filter?of=object%3Fclass%3Dcart%26name%3Dx"},
 	"GET /ui/live":         {path: "/ui/live"},
 	"GET /ui/{page}":       {path: "/ui/wat", nothing: true},
+	"GET /ui/overview":     {path: "/ui/overview"},
+	"GET /ui/recoveries":   {path: "/ui/recoveries"},
 	"GET /ui/classes":      {path: "/ui/classes"},
 	"GET /ui/objects":      {path: "/ui/objects?class=cart"},
 	"GET /ui/object":       {path: "/ui/object?class=cart&name=NAME"},

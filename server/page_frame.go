@@ -11,7 +11,7 @@ import (
 )
 
 // firstPage is the page that a browser gets without asking for another.
-const firstPage = "classes"
+const firstPage = "overview"
 
 // framePages are the pages that are of no subject: sign-in, assets, the search box.
 func (s *Server) framePages() []route {

@@ -28,6 +28,7 @@ type Server struct {
 
 	operations *operations
 	runs       pageRuns
+	overview   overview
 	serving    *serving
 }
 

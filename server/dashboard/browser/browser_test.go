@@ -70,7 +70,8 @@ const watching = `
 window.refused = [];
 document.addEventListener("securitypolicyviolation", (e) => refused.push(e.violatedDirective + " " + e.blockedURI + " " + e.sample));
 window.alert = (text) => refused.push("alert " + text);
-window.addEventListener("error", (e) => refused.push("error " + e.message));`
+window.addEventListener("error", (e) => refused.push("error " + e.message));
+window.setInterval = () => 0; // a page that is live by the stream needs no clock`
 
 // open opens a tab, or skips the test if there is no browser.
 func open(t *testing.T) *tab {

@@ -58,9 +58,7 @@ func TestHostileNamesAreInert(t *testing.T) {
 	s := serve(t, auth.Admin, nil, bells(died))
 	for _, name := range hostile {
 		for _, method := range []string{"ring", "die"} {
-			if _, err := s.host.CallBytes(t.Context(), "bell", name, method, s.raw(name)); err != nil {
-				t.Fatal(err)
-			}
+			s.call(name, method, name)
 		}
 		<-died
 	}

@@ -3,11 +3,15 @@ package browser
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"log"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -24,13 +28,17 @@ import (
 type site struct {
 	t      *testing.T
 	host   *object.Host
+	srv    *server.Server
 	web    *httptest.Server
 	tokens *auth.TokenFile
 	token  auth.Token
 	text   string // of the token
 
+	broken atomic.Bool // all requests are answered with 502, as a proxy does without a server behind it
+
 	mu    sync.Mutex
 	posts []string // addresses of all requests that are no GET
+	parts int      // requests for a part of a page
 }
 
 // serve serves a host, and signs in nobody. The token has a role.
@@ -52,21 +60,64 @@ func serve(t *testing.T, role auth.Role, jobs []verbs.Described, classes ...obje
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.host.Shutdown(context.Background()) })
-	srv, err := server.New(s.host, server.Config{Auth: s.tokens, Jobs: jobs})
-	if err != nil {
+	if s.srv, err = server.New(s.host, server.Config{Auth: s.tokens, Jobs: jobs}); err != nil {
 		t.Fatal(err)
 	}
-	s.web = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet {
-			s.mu.Lock()
-			s.posts = append(s.posts, r.URL.RequestURI())
-			s.mu.Unlock()
-		}
-		srv.ServeHTTP(w, r)
-	}))
-	t.Cleanup(s.web.Close)
-	t.Cleanup(srv.EndStreams) // the server would wait for them
+	s.listen("127.0.0.1:0")
+	t.Cleanup(s.stop)
 	return s
+}
+
+// listen begins to answer at an address.
+func (s *site) listen(at string) {
+	s.t.Helper()
+	l, err := net.Listen("tcp", at)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.web = httptest.NewUnstartedServer(s)
+	s.web.Config.ErrorLog = log.New(io.Discard, "", 0) // of connections that stop has cut
+	_ = s.web.Listener.Close()
+	s.web.Listener = l
+	s.web.Start()
+}
+
+// stop ends all connections, streams too, and listens no more.
+func (s *site) stop() {
+	s.web.CloseClientConnections()
+	s.web.Close()
+}
+
+// ServeHTTP counts the requests, and has the server answer.
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	switch {
+	case r.Method != http.MethodGet:
+		s.posts = append(s.posts, r.URL.RequestURI())
+	case r.URL.Query().Has("part"):
+		s.parts++
+	}
+	s.mu.Unlock()
+	if s.broken.Load() {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	s.srv.ServeHTTP(w, r)
+}
+
+// asked is how many requests for a part of a page there were.
+func (s *site) asked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.parts
+}
+
+// call calls a method of a bell.
+func (s *site) call(name, method, text string) {
+	s.t.Helper()
+	if _, err := s.host.CallBytes(s.t.Context(), "bell", name, method, s.raw(text)); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // url is the address of a page.

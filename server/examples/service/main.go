@@ -1,5 +1,5 @@
 // Service is a program with objects and jobs of each kind, under steady made-up load, behind
-// the HTTP server. Try the server on it: it prints an address, a token and commands for curl.
+// the HTTP server. Try the server on it: it prints the address of its pages, a token and commands for curl.
 package main
 
 import (
@@ -119,13 +119,14 @@ func serve(ctx context.Context, host *object.Host, addr string, c server.Config)
 	return errors.Join(err, <-loaded)
 }
 
-const greeting = `The service listens on http://%[1]s, with a store in %[2]s. Try:
+const greeting = `The service listens on http://%[1]s, with a store in %[2]s. Open its pages in a browser,
+at http://%[1]s/ui, and sign in with the token %[3]s, or try:
 
   curl -H 'Authorization: Bearer %[3]s' -d 250 http://%[1]s/v1/objects/account/anna/call/deposit
   curl -H 'Authorization: Bearer %[3]s' http://%[1]s/v1/objects/account?limit=3
   curl -H 'Authorization: Bearer %[3]s' -N http://%[1]s/v1/events
 
-The token of these lines is that of an administrator. Ctrl-C ends the service.
+The token is that of an administrator. Ctrl-C ends the service.
 `
 
 func greet(w io.Writer, at, dir, token string) { fmt.Fprintf(w, greeting, at, dir, token) }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
@@ -59,6 +61,11 @@ func TestService(t *testing.T) {
 				t.Fatalf("the program said %s\n%s", text, &stderr)
 			}
 		}
+		first := regexp.MustCompile(`at (http://\S+/ui), and sign in with the token (\S+), or try`).FindStringSubmatch(text)
+		if first == nil {
+			t.Fatalf("the program said %s", text)
+		}
+		page(t, first[1], first[2])
 		tries := curled.FindAllStringSubmatch(text, -1)
 		if len(tries) != 3 {
 			t.Fatalf("the program said %s", text)
@@ -116,6 +123,30 @@ func curl(t *testing.T, token, option, url string) string {
 		t.Fatalf("%s: %q, %v", url, b, err)
 	}
 	return strings.TrimSpace(string(b))
+}
+
+// page signs in as a browser does, and wants the first page.
+func page(t *testing.T, address, token string) {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	form, err := browser.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer form.Body.Close()
+	a, err := browser.PostForm(address+"/signin", url.Values{"token": {token}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	b, err := io.ReadAll(a.Body)
+	if err != nil || form.StatusCode != 200 || a.Request.URL.Path != "/ui/overview" || !strings.Contains(string(b), "What needs attention") {
+		t.Fatalf("%s shows %d, and after the sign-in %s %s, %v", address, form.StatusCode, a.Request.URL, b, err)
+	}
 }
 
 // event waits for an event of the load.

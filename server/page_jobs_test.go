@@ -126,6 +126,24 @@ func TestPageOfJobs(t *testing.T) {
 	s.sees("viewer", "/ui/go?q=thumb/0", []string{"thumb/0", "Stored yes"}, nil)
 }
 
+// A job of a type that Config.Jobs does not name is shown, and can be operated by nobody.
+func TestPageOfAJobThatIsNotNamed(t *testing.T) {
+	reports := continuous.New(continuous.Config[string]{Name: "report", StartLater: true, Run: func(context.Context, *continuous.Run[string]) error { return nil }})
+	f := start(t, nil, reports)
+	if _, err := reports.Start(t.Context(), f.host, "a", ""); err != nil {
+		t.Fatal(err)
+	}
+	f.sees("admin", "/ui/jobs", []string{"report/a"}, nil)
+	if body := f.sees("admin", "/ui/job?class=report&name=a", []string{"Now waiting"}, nil); strings.Contains(body, "verb=") || strings.Contains(body, "view=") {
+		t.Errorf("it has buttons or views: %s", body)
+	}
+	for _, at := range []string{"/ui/do?class=report&name=a&verb=pause", "/ui/dopool?pool=report&verb=pause"} {
+		if a := f.ask("admin", "POST", at, ""); a.status != 404 || pageProblem(t, a) != "unknown-type" {
+			t.Errorf("%s: %d %s", at, a.status, a.body)
+		}
+	}
+}
+
 // Proves V13: the buttons of a job are those of its role and its grants; a form runs the verb, leads back, and is
 // refused as the request of the API is.
 func TestVerbsOnPages(t *testing.T) {

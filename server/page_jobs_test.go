@@ -99,6 +99,7 @@ func TestPagesOfAllWork(t *testing.T) {
 func TestPageOfJobs(t *testing.T) {
 	s := pageShop(t)
 	s.fill()
+	s.happened(s.orders.ID("o"), workflow.EventSuspended)
 	s.sees("viewer", "/ui/jobs", []string{"report/a", "report/f", "hook/h", "order/o", "failed", "waiting", "1 stopped"}, []string{"running", "thumb/0"})
 	s.sees("viewer", "/ui/jobs?label=failed", []string{"report/f", "order/f"}, []string{"report/a", "order/o"})
 	s.sees("viewer", "/ui/jobs?class=order&prefix=o", []string{"order/o"}, []string{"order/f", "report/a"})

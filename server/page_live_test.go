@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// Proves V13: a page is told which objects have changed, each after its commit and the last too, and nothing of their events.
+// Proves V15: a page is told which objects have changed, each after its commit and the last too, and nothing of their events.
 func TestLiveTellsTopics(t *testing.T) {
 	f := start(t, nil, bells)
 	s := f.follow("viewer", "/ui/live")

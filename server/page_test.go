@@ -171,6 +171,24 @@ func TestPagesShowWhatTheRoleMaySee(t *testing.T) {
 	}
 }
 
+// Proves V13: a principal with a prefix gets the pages of its objects, without lists and without a stream, which
+// would name others.
+func TestPagesOfAPrefix(t *testing.T) {
+	f := odd(t)
+	if _, err := f.host.CallBytes(t.Context(), "note", "acme/1", "put", marshal(t, []pair{{[]byte("k"), []byte("1")}})); err != nil {
+		t.Fatal(err)
+	}
+	a := f.ask("acme", "GET", "/ui/object?class=note&name=acme%2F1", "")
+	if a.status != 200 || strings.Contains(a.body, "data-live") || strings.Contains(a.body, `href="classes"`) || !strings.Contains(a.body, `action="wake?`) {
+		t.Errorf("V13: its own object: %d %s", a.status, a.body)
+	}
+	for _, at := range []string{"/ui/object?class=note&name=a", "/ui/go?q=note%2Fa", "/ui/value?class=note&name=a&key=a", "/ui/live", "/ui/overview", "/ui/wat"} {
+		if a := f.ask("acme", "GET", at, ""); a.status != 404 || pageProblem(t, a) != hidden {
+			t.Errorf("V13: %s: %d %s", at, a.status, a.body)
+		}
+	}
+}
+
 // A part is what the whole page has at its place, and a part that is not there is a mistake.
 func TestPartsOfPages(t *testing.T) {
 	f := odd(t)

@@ -27,7 +27,7 @@ var contract = map[string]int{
 	"H": 3, "F": 19, "K": 3, "E": 3, "G": 3,
 	"R": 7,
 	"Y": 3,
-	"V": 14,
+	"V": 15,
 }
 
 func TestContractNumbersAreWhole(t *testing.T) {

@@ -19,7 +19,7 @@ func rung(n int) string {
 	return fmt.Sprintf(`document.querySelectorAll("#state tbody tr").length == %d`, n)
 }
 
-// Proves V13: the first page shows a change after its commit, by the stream alone, and keeps what the user has
+// Proves V15: the first page shows a change after its commit, by the stream alone, and keeps what the user has
 // begun: the focus and the text of a field.
 func TestOverviewIsLive(t *testing.T) {
 	died := make(chan object.DeadLetter, 9)
@@ -39,7 +39,7 @@ func TestOverviewIsLive(t *testing.T) {
 	b.until(`document.querySelector("h1").textContent == "bell/one"`)
 }
 
-// Proves V13: a page says that it has lost the server, comes back to it after a restart, and shows each event once.
+// Proves V15: a page says that it has lost the server, comes back to it after a restart, and shows each event once.
 func TestPageComesBackAfterARestart(t *testing.T) {
 	s := serve(t, auth.Reader, nil, bells(nil))
 	s.call("a", "ring", "one")
@@ -57,7 +57,7 @@ func TestPageComesBackAfterARestart(t *testing.T) {
 	b.quiet()
 }
 
-// Proves V13: eight tabs are live over HTTP/1.1, of which a browser opens six connections, because they share a
+// Proves V15: eight tabs are live over HTTP/1.1, of which a browser opens six connections, because they share a
 // stream; they stay so when the tab with the stream closes, and come back when a proxy has no server for a while.
 func TestEightTabsAreLive(t *testing.T) {
 	s := serve(t, auth.Reader, nil, bells(nil))
@@ -92,7 +92,7 @@ func TestEightTabsAreLive(t *testing.T) {
 	all(rung(5))
 }
 
-// Proves V13: Pause live holds the page still, also after a reload, until the user goes on.
+// Proves V15: Pause live holds the page still, also after a reload, until the user goes on.
 func TestPauseHoldsThePageStill(t *testing.T) {
 	s := serve(t, auth.Reader, nil, bells(nil))
 	s.call("a", "ring", "one")
@@ -145,7 +145,7 @@ func TestSession(t *testing.T) {
 	b.quiet()
 }
 
-// Proves V13: at 320 pixels, and without script, each page can be read and nothing is cut off.
+// Proves V15: at 320 pixels, and without script, each page can be read and nothing is cut off.
 func TestPagesAreReadWithoutScriptAtAnyWidth(t *testing.T) {
 	died := make(chan object.DeadLetter, 1)
 	s := serve(t, auth.Admin, nil, bells(died))

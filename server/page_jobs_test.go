@@ -281,6 +281,32 @@ func TestOddNamesOfJobs(t *testing.T) {
 	}
 }
 
+// A long history goes on where a page of it ends.
+func TestHistoryGoesOn(t *testing.T) {
+	orders := workflow.New[int, string]("order", workflow.Config{})
+	orders.Func(func(ctx *workflow.Context, n int) (string, error) {
+		for i := range n {
+			if _, err := workflow.Atomic(ctx, fmt.Sprintf("step-%d.", i), func(context.Context, *workflow.Tx) (int, error) { return i, nil }); err != nil {
+				return "", err
+			}
+		}
+		return "", nil
+	})
+	f := start(t, func(c *Config) { c.Jobs = []verbs.Described{orders} }, orders)
+	for id, n := range map[string]int{"short": historyPage - 1, "long": historyPage + 1} {
+		if _, err := orders.Start(t.Context(), f.host, id, n); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := orders.Wait(t.Context(), f.host, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.sees("reader", "/ui/job?class=order&name=short", []string{"step-0.", "step-98."}, []string{"Next page"})
+	body := f.sees("reader", "/ui/job?class=order&name=long", []string{"step-0.", "step-99.", "Next page"}, []string{"step-100."})
+	next := regexp.MustCompile(`rel="next" href="([^"]*)"`).FindStringSubmatch(body)
+	f.sees("reader", resolve(t, "/ui/job", html.UnescapeString(next[1])), []string{"step-100.", "First page"}, []string{"step-99.", "Next page"})
+}
+
 // A run, a pool and a task that do not tell of themselves in time do not keep their pages from telling why.
 func TestPagesOfSilentWork(t *testing.T) {
 	held, leave := make(chan struct{}), make(chan struct{})

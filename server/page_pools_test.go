@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
+	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
 	"github.com/holdfast-dev/holdfast/server/dashboard"
 )
@@ -39,6 +40,21 @@ func TestPageOfPool(t *testing.T) {
 	if want := "pool?pool=print&queue=night"; a.status != 303 || a.header.Get("Location") != want {
 		t.Errorf("the filter leads to %d %q, want %s", a.status, a.header.Get("Location"), want)
 	}
+}
+
+// The queues of a pool are counted up to a bound, and the page says so.
+func TestQueuesAreCountedUpToABound(t *testing.T) {
+	pool := workerpool.New(workerpool.Config[int, int]{Name: "print", Partitions: 1})
+	f := start(t, func(c *Config) { c.Jobs = []verbs.Described{pool} }, pool)
+	const more = "There are more tasks"
+	if _, err := pool.EnqueueBatch(t.Context(), f.host, make([]workerpool.Item[int], object.MaxPage-1)); err != nil {
+		t.Fatal(err)
+	}
+	f.sees("viewer", "/ui/pool?pool=print&limit=1", []string{"the default queue 999 0 0"}, []string{more})
+	if _, err := pool.EnqueueBatch(t.Context(), f.host, make([]workerpool.Item[int], 2)); err != nil {
+		t.Fatal(err)
+	}
+	f.sees("viewer", "/ui/pool?pool=print&limit=1", []string{"the default queue 1000 0 0", more}, nil)
 }
 
 // Proves V13: a pool is paused and resumed from its page by who may, and the page tells its mode.

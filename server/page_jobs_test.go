@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/jobs/workflow"
+	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -279,6 +280,50 @@ func TestOddNamesOfJobs(t *testing.T) {
 			t.Errorf("%q is %v, %v", name, m.Meta.Status, err)
 		}
 	}
+}
+
+// A run that is stuck, because its code is another than that of its history, shows the difference.
+func TestPageOfStuckRun(t *testing.T) {
+	o := object.Options{Dir: t.TempDir()}
+	define := func(step string) *workflow.Workflow[string, string] {
+		orders := workflow.New[string, string]("order", workflow.Config{Signals: workflow.Signals{approve}})
+		orders.Func(func(ctx *workflow.Context, _ string) (string, error) {
+			if _, err := workflow.Step(ctx, step, func(context.Context) (int, error) { return 0, nil }); err != nil {
+				return "", err
+			}
+			_, err := approve.Wait(ctx, 0)
+			return "", err
+		})
+		return orders
+	}
+	old := define("pay")
+	host, err := object.Open(o, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.Start(t.Context(), host, "o", ""); err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range host.Watch(t.Context(), old.ID("o"), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == workflow.EventSuspended {
+			break
+		}
+	}
+	if err := host.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	orders := define("<b>charge")
+	s := &shop{fixture: startOn(t, o, func(c *Config) { c.Auth, c.Jobs = staff, []verbs.Described{orders} }, orders)}
+	if err := approve.Send(t.Context(), s.host, orders, "o", 1); err != nil {
+		t.Fatal(err)
+	}
+	s.happened(orders.ID("o"), jobs.EventStuck)
+	s.sees("viewer", "/ui/job?class=order&name=o", []string{"Now stuck"}, []string{"charge", "pay"})
+	s.sees("reader", "/ui/job?class=order&name=o", []string{"Now stuck", "It cannot go on", "<b>charge", `step "pay"`}, nil)
+	s.sees("viewer", "/ui/jobs?label=stuck", []string{"order/o"}, []string{"charge"})
 }
 
 // A long history goes on where a page of it ends.

@@ -24,11 +24,11 @@ func (s *Server) bulkRoutes() []route {
 	return []route{
 		{method: "POST", pattern: "/v1/jobs:count", access: operator, request: jobsBulk{}, answer: jobadmin.Count{}, handle: (*exchange).countJobs,
 			help: "Count the jobs of a class with a label that a verb would act on, and get a token for jobs:run."},
-		{method: "POST", pattern: "/v1/jobs:run", access: operator, request: bulkToken{}, answer: bulkLine{}, handle: run("jobs"),
+		{method: "POST", pattern: "/v1/jobs:run", access: operator, request: bulkToken{}, answer: bulkLine{}, handle: run(jobsOf),
 			help: "Run the verb that was counted, on at most 500 jobs in a second." + stream},
 		{method: "POST", pattern: "/v1/dead:count", access: operator, request: deadBulk{}, answer: jobadmin.Count{}, handle: (*exchange).countDead,
 			help: "Count the dead letters that a replay or a discard would act on, and get a token for dead:run."},
-		{method: "POST", pattern: "/v1/dead:run", access: operator, request: bulkToken{}, answer: bulkLine{}, handle: run("dead"),
+		{method: "POST", pattern: "/v1/dead:run", access: operator, request: bulkToken{}, answer: bulkLine{}, handle: run(deadOf),
 			help: "Replay or discard the letters that were counted, at most 500 in a second." + stream},
 	}
 }
@@ -71,7 +71,7 @@ func (x *exchange) countJobs() error {
 	if err != nil {
 		return err
 	}
-	return x.counted("jobs", c, right)
+	return x.counted(jobsOf, c, right)
 }
 
 // bulkRight is the right that a principal needs to run a count: a verb on all jobs of a class with names that
@@ -101,27 +101,47 @@ func (x *exchange) countDead() error {
 	if err != nil {
 		return err
 	}
+	c, err := x.deadCount(b.Do == "replay", o)
+	if err != nil {
+		return err
+	}
+	return x.counted(deadOf, c, bulkRight{})
+}
+
+// deadCount counts dead letters.
+func (x *exchange) deadCount(replay bool, o object.DeadLettersOptions) (c jobadmin.Count, err error) {
 	ctx, cancel, err := x.within()
 	if err != nil {
-		return err
+		return c, err
 	}
 	defer cancel()
-	c, err := x.operations.admin.CountDead(ctx, b.Do == "replay", o)
-	if err != nil {
-		return err
-	}
-	return x.counted("dead", c, bulkRight{})
+	return x.operations.admin.CountDead(ctx, replay, o)
 }
+
+// Of what a token is: a run of one kind takes none of the other.
+const (
+	jobsOf = "jobs"
+	deadOf = "dead"
+)
 
 // counted answers with a count, whose token only this principal can use, and only for this route.
 func (x *exchange) counted(of string, c jobadmin.Count, right bulkRight) error {
+	c, err := x.sealed(of, c, right)
+	if err != nil {
+		return err
+	}
+	return x.json(http.StatusOK, c)
+}
+
+// sealed is a count with its token bound to the principal, to what it is of, and to a right.
+func (x *exchange) sealed(of string, c jobadmin.Count, right bulkRight) (jobadmin.Count, error) {
 	raw, err := json.Marshal(right)
 	if err != nil {
-		return fmt.Errorf("answer: %w", err)
+		return c, fmt.Errorf("answer: %w", err)
 	}
 	c.Token += "." + base64.RawURLEncoding.EncodeToString(raw)
 	c.Token += "." + base64.RawURLEncoding.EncodeToString(x.seal(of, c.Token))
-	return x.json(http.StatusOK, c)
+	return c, nil
 }
 
 // seal binds a token to the principal and to a route. The key is of this process, as the tokens are.

@@ -14,20 +14,25 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
+// bulkFilters are the parameters of the filter of dead letters, and deadParams those of their list.
+var (
+	bulkFilters = []param{
+		classParam, {name: "name", help: "only of the object with this name in class"},
+		{name: "kind", help: "only of this kind: alarm, message, task, timer or workflow"},
+		{name: "reason", help: "only those with a reason that begins with it; it needs the role reader"},
+		{name: "error", help: "only those with a last error that begins with it; it needs the role reader"},
+		{name: "since", help: "only those that died at this time or later, as RFC 3339 has it"},
+		{name: "before", help: "only those that died before this time"},
+	}
+	deadParams = append(slices.Clone(bulkFilters), afterParam, limitParam)
+)
+
 // deadRoutes are the routes of dead letters and recoveries.
 func (s *Server) deadRoutes() []route {
 	return []route{
 		{method: "GET", pattern: "/v1/dead", access: viewer, answer: letterPage{}, handle: (*exchange).listDead,
-			params: []param{
-				classParam, {name: "name", help: "only of the object with this name in class"},
-				{name: "kind", help: "only of this kind: alarm, message, task, timer or workflow"},
-				{name: "reason", help: "only those with a reason that begins with it; it needs the role reader"},
-				{name: "error", help: "only those with a last error that begins with it; it needs the role reader"},
-				{name: "since", help: "only those that died at this time or later, as RFC 3339 has it"},
-				{name: "before", help: "only those that died before this time"},
-				afterParam, limitParam,
-			},
-			help: "List dead letters; below reader without reasons, errors, stacks, arguments and data."},
+			params: deadParams,
+			help:   "List dead letters; below reader without reasons, errors, stacks, arguments and data."},
 		{method: "GET", pattern: "/v1/dead/{class}/{name}/{seq}", access: viewer, answer: letter{}, handle: (*exchange).showDead,
 			help: "Show one dead letter; below reader as in the list."},
 		{method: "POST", pattern: "/v1/dead/replay", access: operator, request: oneLetter{}, handle: (*exchange).replayDead,
@@ -77,38 +82,51 @@ func (f *deadFilter) options() (object.DeadLettersOptions, error) {
 }
 
 func (x *exchange) listDead() error {
+	page, err := x.letters()
+	if err != nil {
+		return err
+	}
+	return x.told(page)
+}
+
+// filter is the filter of dead letters of the parameters of bulkFilters.
+func (x *exchange) filter() (o object.DeadLettersOptions, err error) {
 	f := deadFilter{Class: x.param("class"), Name: x.param("name"), Kind: x.param("kind"), Reason: x.param("reason"), Error: x.param("error")}
 	if f.Reason != "" || f.Error != "" { // else a viewer could find out a text letter by letter
 		if err := x.needs(auth.Reader); err != nil {
-			return err
+			return o, err
 		}
 	}
-	var err error
 	if f.Since, err = x.time("since"); err != nil {
-		return err
+		return o, err
 	}
 	if f.Before, err = x.time("before"); err != nil {
-		return err
+		return o, err
 	}
-	o, err := f.options()
+	return f.options()
+}
+
+// letters returns the dead letters that the parameters of deadParams choose.
+func (x *exchange) letters() (page letterPage, err error) {
+	o, err := x.filter()
 	if err != nil {
-		return err
+		return page, err
 	}
 	if o.After, err = base64.RawURLEncoding.DecodeString(x.param("after")); err != nil {
-		return object.ErrBadCursor
+		return page, object.ErrBadCursor
 	}
 	if o.Limit, err = x.limit(); err != nil {
-		return err
+		return page, err
 	}
 	found, err := x.host.DeadLetters(x.r.Context(), o)
 	if err != nil {
-		return err
+		return page, err
 	}
-	page := letterPage{Letters: []letter{}, Next: base64.RawURLEncoding.EncodeToString(found.Next)}
+	page = letterPage{Letters: []letter{}, Next: base64.RawURLEncoding.EncodeToString(found.Next)}
 	for _, d := range found.Letters {
 		page.Letters = append(page.Letters, letter{d.ID, d.Seq, d})
 	}
-	return x.told(page)
+	return page, nil
 }
 
 // time returns a parameter that is a time; zero if it is not there.
@@ -150,12 +168,21 @@ func (x *exchange) replayDead() error {
 	if err := x.decode(&l); err != nil {
 		return err
 	}
+	return x.taken(x.take(l, true))
+}
+
+// take replays or discards a letter.
+func (x *exchange) take(l oneLetter, replay bool) error {
 	ctx, cancel, err := x.bounded()
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	return x.taken(x.operations.admin.ReplayDead(ctx, storage.ID{Class: l.Class, Name: l.Name}, l.Seq, l.Replace))
+	id := storage.ID{Class: l.Class, Name: l.Name}
+	if replay {
+		return x.operations.admin.ReplayDead(ctx, id, l.Seq, l.Replace)
+	}
+	return x.operations.admin.DiscardDead(ctx, id, l.Seq)
 }
 
 func (x *exchange) discardDead() error {
@@ -166,12 +193,7 @@ func (x *exchange) discardDead() error {
 	if l.Replace {
 		return badRequest("replace is of a replay")
 	}
-	ctx, cancel, err := x.bounded()
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	return x.taken(x.operations.admin.DiscardDead(ctx, storage.ID{Class: l.Class, Name: l.Name}, l.Seq))
+	return x.taken(x.take(l, false))
 }
 
 // taken answers after a replay or a discard.

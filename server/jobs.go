@@ -60,9 +60,7 @@ func (x *exchange) job() storage.ID {
 }
 
 func (x *exchange) listJobs() error {
-	page, err := x.operations.admin.Jobs(x.r.Context(), jobadmin.JobsOptions{
-		Class: x.param("class"), Label: x.param("label"), Prefix: x.param("prefix"), After: x.param("after"), Limit: x.number("limit"),
-	})
+	page, err := x.jobList()
 	if err != nil {
 		return err
 	}
@@ -70,6 +68,13 @@ func (x *exchange) listJobs() error {
 		page.Jobs = []jobadmin.Job{}
 	}
 	return x.told(listedJobs{page.Jobs, page.Next})
+}
+
+// jobList returns the jobs that the parameters class, label, prefix, after and limit choose.
+func (x *exchange) jobList() (jobadmin.JobPage, error) {
+	return x.operations.admin.Jobs(x.r.Context(), jobadmin.JobsOptions{
+		Class: x.param("class"), Label: x.param("label"), Prefix: x.param("prefix"), After: x.param("after"), Limit: x.number("limit"),
+	})
 }
 
 // listedJobs is a jobadmin.JobPage with an empty list in place of none.

@@ -21,7 +21,7 @@ const ui = "/ui/"
 // pageRoutes are the routes of the pages, of the forms on them, and of their assets.
 func (s *Server) pageRoutes() []route {
 	var all []route
-	for _, group := range [][]route{s.framePages(), s.overviewPages(), s.objectPages()} {
+	for _, group := range [][]route{s.framePages(), s.overviewPages(), s.objectPages(), s.jobPages(), s.verbPages(), s.poolPages(), s.deadPages(), s.bulkPages()} {
 		all = append(all, group...)
 	}
 	return all

@@ -118,7 +118,12 @@ func (x *exchange) jump() error {
 }
 
 // filters are the fields of the forms that filter a list.
-var filters = []param{{name: "prefix", help: "only names that begin with it"}, {name: "label", help: "only those with this label"}}
+var filters = []param{
+	{name: "prefix", help: "only names that begin with it"}, {name: "label", help: "only those with this label"},
+	{name: "class", help: "only those of this class"}, {name: "kind", help: "only those of this kind"},
+	{name: "status", help: "only tasks in this state"}, {name: "queue", help: "only tasks of this queue"}, {name: "key", help: "only tasks with this key"},
+	{name: "error", help: "only letters with an error that begins with it"}, {name: "reason", help: "only letters with a reason that begins with it"},
+}
 
 // filterForm goes to the page that a form filters, with its fields as parameters. The page travels as an encoded
 // address, because a browser would change a name with a line break in a field of its own.
@@ -137,9 +142,4 @@ func (x *exchange) filterForm() error {
 		}
 	}
 	return x.goTo(to.String())
-}
-
-// pageOf is the address of the page of an object, a job, or a task of a pool's partition.
-func (x *exchange) pageOf(id storage.ID, _ string) dashboard.Link {
-	return dashboard.Link{Route: "object", Query: url.Values{"class": {id.Class}, "name": {id.Name}}}
 }

@@ -21,6 +21,13 @@ const maxWait = time.Minute
 // showTime is how long a task may take to be shown after a wait, because Serve may be ending.
 const showTime = 5 * time.Second
 
+// taskParams are the parameters of a list of tasks.
+var taskParams = []param{
+	{name: "status", help: "only pending, running or dead ones; several with commas"},
+	{name: "queue", help: "only of this queue; the default queue has the empty name"},
+	{name: "key", help: "only with this key"}, afterParam, limitParam,
+}
+
 // poolRoutes are the routes of worker pools: tasks, outside workers.
 func (s *Server) poolRoutes() []route {
 	verb, body := json.RawMessage{}, json.RawMessage{}
@@ -30,12 +37,8 @@ func (s *Server) poolRoutes() []route {
 		{method: "GET", pattern: "/v1/pools/{pool}/stats", access: viewer, answer: workerpool.Stats{}, handle: (*exchange).poolStats,
 			help: "Count the tasks of a pool and of each of its partitions."},
 		{method: "GET", pattern: "/v1/pools/{pool}/tasks", access: viewer, answer: workerpool.TaskPage{}, handle: (*exchange).listTasks,
-			params: []param{
-				{name: "status", help: "only pending, running or dead ones; several with commas"},
-				{name: "queue", help: "only of this queue; the default queue has the empty name"},
-				{name: "key", help: "only with this key"}, afterParam, limitParam,
-			},
-			help: "List pending, running and dead tasks, from stored rows; below reader without errors."},
+			params: taskParams,
+			help:   "List pending, running and dead tasks, from stored rows; below reader without errors."},
 		{method: "GET", pattern: "/v1/pools/{pool}/tasks/{id}", access: viewer, answer: json.RawMessage{}, handle: (*exchange).showTask,
 			help: "Show a task: workerpool.Status; below reader without its result, errors and notes."},
 		{method: "GET", pattern: "/v1/pools/{pool}/tasks/{id}/why", access: viewer, answer: why.Answer{}, handle: (*exchange).whyTask,
@@ -90,6 +93,18 @@ func (x *exchange) poolView(ctx context.Context, name, id string) ([]byte, error
 }
 
 func (x *exchange) listTasks() error {
+	page, err := x.tasks(x.path("pool"))
+	if err != nil {
+		return err
+	}
+	if page.Tasks == nil {
+		page.Tasks = []workerpool.TaskInfo{}
+	}
+	return x.told(listedTasks{page.Tasks, page.Next})
+}
+
+// tasks returns the tasks of a pool that the parameters of taskParams choose.
+func (x *exchange) tasks(pool string) (page workerpool.TaskPage, err error) {
 	o := workerpool.TasksOptions{Key: x.param("key"), After: x.param("after"), Limit: x.number("limit")}
 	if queue := x.param("queue"); x.query.Has("queue") {
 		o.Queue = &queue
@@ -98,22 +113,15 @@ func (x *exchange) listTasks() error {
 		for name := range strings.SplitSeq(status, ",") {
 			var s workerpool.State
 			if err := s.UnmarshalText([]byte(name)); err != nil {
-				return err
+				return page, err
 			}
 			o.States = append(o.States, s)
 		}
 	}
-	if x.isPlain(x.path("pool")) { // its rows are values of a user, and no tasks
-		return fmt.Errorf("%w: %q", jobadmin.ErrNoType, x.path("pool"))
+	if x.isPlain(pool) { // its rows are values of a user, and no tasks
+		return page, fmt.Errorf("%w: %q", jobadmin.ErrNoType, pool)
 	}
-	page, err := x.operations.admin.Tasks(x.r.Context(), x.path("pool"), o)
-	if err != nil {
-		return err
-	}
-	if page.Tasks == nil {
-		page.Tasks = []workerpool.TaskInfo{}
-	}
-	return x.told(listedTasks{page.Tasks, page.Next})
+	return x.operations.admin.Tasks(x.r.Context(), pool, o)
 }
 
 // listedTasks is a workerpool.TaskPage with an empty list in place of none.

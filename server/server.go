@@ -27,6 +27,7 @@ type Server struct {
 	metrics *metrics
 
 	operations *operations
+	runs       pageRuns
 	overview   overview
 	serving    *serving
 }
@@ -48,6 +49,9 @@ type limits struct {
 	// asked for again after checkEvery, so that a token that was revoked ends it.
 	streams, streamsEach             int
 	writeTime, pingEvery, checkEvery time.Duration
+	// A page waits for pageTime for what a job or a partition tells of itself. One that does not tell may be held by
+	// a turn, and the page says why all the same.
+	pageTime time.Duration
 }
 
 // bodyPart is how many bytes of a body are read at a time.
@@ -57,6 +61,7 @@ var defaultLimits = limits{
 	bodyTime: 10 * time.Second, bodyTimePerPart: time.Second, answerTime: 10 * time.Second,
 	headerTime: 5 * time.Second, idleTime: 2 * time.Minute, headerBytes: 16 << 10,
 	streams: 10_000, streamsEach: 100, writeTime: 10 * time.Second, pingEvery: 15 * time.Second, checkEvery: 5 * time.Second,
+	pageTime: 2 * time.Second,
 }
 
 // New makes the server of a host. The host stays the caller's, and the caller shuts it down. It returns an

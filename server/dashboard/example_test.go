@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"time"
 
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/server/dashboard"
 )
 
@@ -41,4 +43,10 @@ func ExampleFindAsset() {
 	style, ok := dashboard.FindAsset("page.css")
 	fmt.Println(style.Kind, ok)
 	// Output: text/css; charset=utf-8 true
+}
+
+// A pending task is queued, or waiting for its time.
+func ExampleTaskWord() {
+	fmt.Println(dashboard.TaskWord(workerpool.Pending, time.Time{}), dashboard.TaskWord(workerpool.Pending, time.Now().Add(time.Hour)), dashboard.TaskWord(workerpool.Running, time.Time{}))
+	// Output: queued waiting running
 }

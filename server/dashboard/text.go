@@ -10,7 +10,13 @@ import (
 )
 
 // functions are those of the templates.
-var functions = template.FuncMap{"link": link, "age": age, "name": Name, "size": size, "item": item, "pager": pager, "rawkey": rawKey, "topic": Topic}
+var functions = template.FuncMap{
+	"link": link, "age": age, "name": Name, "size": size, "item": item, "pager": pager, "rawkey": rawKey, "topic": Topic,
+	"span": span, "word": word, "taskword": TaskWord, "preview": preview, "words": words,
+}
+
+// words are texts for a range.
+func words(all ...string) []string { return all }
 
 // Name returns a name as a page shows it: in quotes with escapes if a character of it would not be
 // seen as itself, such as a control character.

@@ -1,0 +1,157 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/continuous"
+	"github.com/holdfast-dev/holdfast/jobs/verbs"
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server/auth"
+)
+
+// thumbs is a pool whose tasks die while broken is open, with an error that would be markup.
+func thumbs(broken <-chan struct{}) *workerpool.Pool[int, int] {
+	return workerpool.New(workerpool.Config[int, int]{
+		Name: "thumb", Partitions: 1, Concurrency: 8,
+		Work: func(context.Context, *workerpool.Task[int]) (int, error) {
+			select {
+			case <-broken:
+				return 0, nil
+			default:
+				return 0, object.Permanent(errors.New("<b>torn"))
+			}
+		},
+	})
+}
+
+// has is an expression: the main part of the page shows a text.
+func has(text string) string {
+	return `document.querySelector("main").innerText.includes(` + quote(text) + `)`
+}
+
+// press clicks on the button or the link of a verb, and waits for the next page.
+func (b *tab) press(verb string) {
+	b.t.Helper()
+	b.leave(`main form[action*="` + verb + `"] button, main a.button[href*="` + verb + `"]`)
+}
+
+// Proves V11, V13: all dead letters that match are counted, replayed after a question, and the page tells how far it is
+// by itself until all are done.
+func TestReplayAllDeadLetters(t *testing.T) {
+	const n = 700 // at 500 in a second the page is asked for while they run
+	mended := make(chan struct{})
+	pool := thumbs(mended)
+	s := serve(t, auth.Operator, []verbs.Described{pool})
+	items := make([]workerpool.Item[int], n)
+	refs, err := pool.EnqueueBatch(t.Context(), s.host, items)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range refs {
+		if _, err := pool.Wait(t.Context(), s.host, ref.ID); !errors.Is(err, workerpool.ErrFailed) {
+			t.Fatal(err)
+		}
+	}
+	close(mended)
+	b := s.signIn("dead?limit=20")
+	b.until(has("<b>torn") + ` && document.querySelectorAll("tbody tr").length === 20`)
+	b.do(chromedp.SendKeys("[name=error]", "<b>to"))
+	b.leave("main form.filter button")
+	b.press("do=replay")
+	b.until(has("700 dead letters match"))
+	b.leave("main form button")
+	b.until(has("It runs.") + ` && document.querySelector("#done").innerText.endsWith(" of 700")`)
+	b.until(has("It has ended.") + ` && ` + has("700 of 700"))
+	b.quiet()
+	for _, ref := range refs {
+		if _, err := pool.Wait(t.Context(), s.host, ref.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.leave(`main a[href="dead"]`)
+	b.until(has("There is none here"))
+}
+
+// Proves V13: an operator pauses a pool on its page, sees that it is paused and its task queued, and resumes it.
+func TestPauseAPool(t *testing.T) {
+	mended := make(chan struct{})
+	close(mended)
+	pool := thumbs(mended)
+	s := serve(t, auth.Operator, []verbs.Described{pool})
+	b := s.signIn("pool?pool=thumb")
+	b.until(has("Mode: open"))
+	b.press("verb=pause")
+	b.until(has("Mode: paused") + ` && location.pathname.endsWith("/ui/pool")`)
+	ref, err := pool.Enqueue(t.Context(), s.host, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.visit(s.url("task?pool=thumb&task=" + ref.ID.String()))
+	b.until(has("queued") + ` && ` + has("paused")) // the reason is on the page
+	b.visit(s.url("pool?pool=thumb"))
+	b.press("verb=resume")
+	b.until(has("Mode: open"))
+	if _, err := pool.Wait(t.Context(), s.host, ref.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.visit(s.url("task?pool=thumb&task=" + ref.ID.String()))
+	b.until(has("done"))
+	b.quiet()
+	if got := s.posted(); len(got) != 3 || !strings.HasSuffix(got[1], "verb=pause") || !strings.HasSuffix(got[2], "verb=resume") {
+		t.Errorf("the browser has sent %q", got)
+	}
+}
+
+// Proves V13, V14: the page of a job with a hostile name has no button for a viewer, and a form that the viewer forges
+// is refused.
+func TestViewerHasNoButtons(t *testing.T) {
+	reports := continuous.New(continuous.Config[int]{
+		Name: "report", StartLater: true, Run: func(context.Context, *continuous.Run[int]) error { return nil },
+	})
+	pool := thumbs(nil)
+	s := serve(t, auth.Viewer, []verbs.Described{reports, pool})
+	b := s.signIn("jobs")
+	for _, name := range hostile {
+		if _, err := reports.Start(t.Context(), s.host, name, 0); err != nil {
+			t.Fatal(err)
+		}
+		at := "job?class=report&name=" + url.QueryEscape(name)
+		b.visit(s.url(at))
+		b.until(has("Executions of this run"))
+		if n := is[int](b, `document.querySelectorAll("main form, main button, main .button").length`); n != 0 {
+			t.Errorf("V13: %q has %d buttons", name, n)
+		}
+		forged := `fetch("do?class=report&verb=terminate&name=" + encodeURIComponent(` + quote(name) + `), { method: "POST", body: new URLSearchParams() }).then((a) => a.status)`
+		if status := awaited[int](b, forged); status != 403 {
+			t.Errorf("V13: a forged form of %q: %d", name, status)
+		}
+		b.quiet()
+		if m, err := reports.Status(t.Context(), s.host, name); err != nil || m.Meta.Status != jobs.Running {
+			t.Errorf("%q: %v, %v", name, m.Meta.Status, err)
+		}
+	}
+	b.visit(s.url("pool?pool=thumb"))
+	if n := is[int](b, `document.querySelectorAll("main .verbs").length`); n != 0 {
+		t.Errorf("V13: the pool has %d lists of verbs", n)
+	}
+}
+
+// awaited is the value of a promise.
+func awaited[T any](b *tab, promise string) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](promise, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("%s: %v\n%s", promise, err, b.seen())
+	}
+	return v
+}

@@ -1,0 +1,161 @@
+package server
+
+import (
+	"encoding/json"
+	"net/url"
+	"strconv"
+
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server/auth"
+	"github.com/holdfast-dev/holdfast/server/dashboard"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// deadPages are the pages of dead letters.
+func (s *Server) deadPages() []route {
+	seq := param{name: "seq", help: "the number of the letter"}
+	replace := param{name: "replace", kind: flag, help: "1: a replayed alarm takes the place of the one that its object has set meanwhile"}
+	return []route{
+		shows("dead", viewer, (*exchange).deadPage, deadParams...),
+		shows("letter", viewer, (*exchange).letterPage, ofClass, ofName, seq),
+		acts("replay", operator, (*exchange).replayForm, ofClass, ofName, seq, replace),
+		shows("discard", operator, (*exchange).discardPage, ofClass, ofName, seq),
+		acts("discard", operator, (*exchange).discardForm, ofClass, ofName, seq),
+	}
+}
+
+func (x *exchange) deadPage() error {
+	list, err := x.letters()
+	if err != nil {
+		return err
+	}
+	if list, err = shown(x, list); err != nil {
+		return err
+	}
+	p := dashboard.Dead{
+		Class: x.param("class"), Name: x.param("name"), Kind: x.param("kind"), Reason: x.param("reason"), Error: x.param("error"),
+		Texts: x.can(auth.Reader), Next: list.Next,
+	}
+	for _, l := range list.Letters {
+		p.Letters = append(p.Letters, l.whole())
+	}
+	if x.can(auth.Operator) {
+		query := url.Values{}
+		for _, name := range bulkFilters {
+			if value := x.param(name.name); value != "" {
+				query.Set(name.name, value)
+			}
+		}
+		for _, do := range []string{"replay", "discard"} {
+			query.Set("do", do)
+			to, err := dashboard.Link{Route: "bulk", Query: query}.With() // a copy
+			if err != nil {
+				return err
+			}
+			p.Verbs = append(p.Verbs, dashboard.Verb{Name: do, Help: "count the letters that match, and " + do + " them", Ask: to})
+		}
+	}
+	return x.page(p)
+}
+
+// whole is the letter with its object and number in it.
+func (l letter) whole() object.DeadLetter {
+	d := l.DeadLetter
+	d.ID, d.Seq = l.ID, l.Seq
+	return d
+}
+
+// letterOf is the letter that the parameters name.
+func (x *exchange) letterOf() (storage.ID, uint64, error) {
+	id, err := x.id()
+	if err != nil {
+		return id, 0, err
+	}
+	seq, err := strconv.ParseUint(x.param("seq"), 10, 64)
+	if err != nil {
+		return id, 0, notFound()
+	}
+	return id, seq, nil
+}
+
+func letterLink(route string, id storage.ID, seq uint64) dashboard.Link {
+	return dashboard.Link{Route: route, Query: url.Values{"class": {id.Class}, "name": {id.Name}, "seq": {strconv.FormatUint(seq, 10)}}}
+}
+
+func (x *exchange) letterPage() error {
+	id, seq, err := x.letterOf()
+	if err != nil {
+		return err
+	}
+	d, err := x.host.DeadLetter(x.r.Context(), id, seq)
+	if err != nil {
+		return err
+	}
+	seen, err := shown(x, letter{d.ID, d.Seq, d})
+	if err != nil {
+		return err
+	}
+	p := dashboard.Letter{DeadLetter: seen.whole(), Work: x.pageOf(id, taskOf(d))}
+	if x.can(auth.Operator) {
+		p.Verbs = append(p.Verbs, dashboard.Verb{Name: "replay", Help: "make the work due again, with all its attempts", Do: letterLink("replay", id, seq)})
+		if d.Kind == object.DeadAlarm {
+			to, err := letterLink("replay", id, seq).With("replace", "1")
+			if err != nil {
+				return err
+			}
+			p.Verbs = append(p.Verbs, dashboard.Verb{Name: "replay in place of its alarm", Help: "make the work due again, also if the object has set another alarm", Do: to})
+		}
+		p.Verbs = append(p.Verbs, dashboard.Verb{Name: "discard", Help: "give the work up for good", Ask: letterLink("discard", id, seq)})
+	}
+	return x.page(p)
+}
+
+// taskOf is the id of the task that a letter is of; empty if it is of none.
+func taskOf(d object.DeadLetter) string {
+	var data struct {
+		Task workerpool.TaskID `json:"task"`
+	}
+	if d.Kind != workerpool.DeadTask || json.Unmarshal(d.Data, &data) != nil {
+		return ""
+	}
+	return data.Task.String()
+}
+
+func (x *exchange) replayForm() error {
+	id, seq, err := x.letterOf()
+	if err != nil {
+		return err
+	}
+	return x.takeLetter(id, oneLetter{id.Class, id.Name, seq, x.flag("replace")}, true)
+}
+
+func (x *exchange) discardPage() error {
+	id, seq, err := x.letterOf()
+	if err != nil {
+		return err
+	}
+	if _, err := x.host.DeadLetter(x.r.Context(), id, seq); err != nil {
+		return err
+	}
+	return x.page(dashboard.Ask{
+		Verb: "discard", Help: "give the work of one dead letter up for good; the run of a workflow is terminated", Final: true,
+		Of: "dead letter " + strconv.FormatUint(seq, 10) + " of " + dashboard.Name(id.Class) + "/" + dashboard.Name(id.Name), Back: letterLink("letter", id, seq), Do: letterLink("discard", id, seq),
+	})
+}
+
+func (x *exchange) discardForm() error {
+	id, seq, err := x.letterOf()
+	if err != nil {
+		return err
+	}
+	return x.takeLetter(id, oneLetter{Class: id.Class, Name: id.Name, Seq: seq}, false)
+}
+
+// takeLetter replays or discards a letter, and goes to those that are left of its class.
+func (x *exchange) takeLetter(id storage.ID, l oneLetter, replay bool) error {
+	if err := x.take(l, replay); err != nil {
+		return err
+	}
+	return x.see("dead", "class", id.Class)
+}

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"fmt"
+	"html"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server/dashboard"
+)
+
+// tear makes dead tasks of the pool thumb, with their names in their inputs.
+func (s *shop) tear(names ...string) {
+	s.t.Helper()
+	for _, name := range names {
+		s.as("viewer", "GET", "/v1/pools/thumb/tasks/"+s.enqueue("thumb", fmt.Sprintf(`{"in": {"name": %q}}`, name))+"/wait", "", 200, nil)
+	}
+}
+
+// Dead letters on their page: by filter and page, with errors for a reader alone; one is replayed or discarded.
+func TestPageOfDeadLetters(t *testing.T) {
+	s := pageShop(t)
+	dead := s.fill()
+	run, task := s.letters("workflow")[0], s.letters("task")[0]
+	s.sees("viewer", "/ui/dead", []string{"workflow order/f", "task thumb/0"}, []string{secret, "Error begins with", "replay"})
+	s.sees("reader", "/ui/dead", []string{"no card: " + secret, secret + " is torn", "Error begins with"}, []string{"replay"})
+	s.sees("reader", "/ui/dead?class=order", []string{"order/f"}, []string{"thumb/0"})
+	s.sees("reader", "/ui/dead?error="+secret, []string{"thumb/0"}, []string{"order/f"})
+	s.sees("reader", "/ui/dead?kind=alarm", []string{"There is none here"}, []string{"order/f"})
+	s.sees("reader", "/ui/dead?limit=1", []string{"thumb/0", "Next page"}, []string{"order/f"})
+	if a := s.ask("viewer", "GET", "/ui/dead?error="+secret, ""); a.status != 403 {
+		t.Errorf("V13: a viewer finds out a text: %d", a.status)
+	}
+	at := func(route string, l letter) string { return "/ui/" + letterLink(route, l.ID, l.Seq).String() }
+	body := s.sees("viewer", at("letter", task), []string{"Kind task", "Of thumb/0", "Attempts 1"}, []string{secret, "replay"})
+	if !strings.Contains(html.UnescapeString(body), `href="task?pool=thumb&task=`+dead+`"`) {
+		t.Errorf("no link leads to the task: %s", body)
+	}
+	s.sees("operator", at("letter", run), []string{"Of order/f", "no card: " + secret, "replay discard…"}, []string{"in place of its alarm"})
+	s.posts("operator", at("replay", task), nil, "dead?class=thumb")
+	if a := s.ask("operator", "POST", at("replay", task), ""); a.status != 404 || pageProblem(t, a) != "unknown-letter" {
+		t.Errorf("a second replay: %d %s", a.status, a.body)
+	}
+	s.sees("operator", at("discard", run), []string{"cannot be undone", "the run of a workflow is terminated"}, nil)
+	s.posts("operator", at("discard", run), nil, "dead?class=order")
+	s.refused("viewer", "GET", "/v1/jobs/order/f", "", 404, "unknown-job")
+	s.sees("operator", "/ui/dead?class=order", []string{"There is none here"}, []string{"order/f"})
+}
+
+// An alarm that its object has set meanwhile stays, unless the button says otherwise.
+func TestReplayOfAnAlarmOnItsPage(t *testing.T) {
+	f := odd(t)
+	letters, err := f.host.DeadLetters(t.Context(), object.DeadLettersOptions{})
+	if err != nil || len(letters.Letters) != 1 {
+		t.Fatal(letters, err)
+	}
+	d := letters.Letters[0]
+	at := "/ui/" + letterLink("letter", d.ID, d.Seq).String()
+	f.sees("operator", at, []string{"Kind alarm", "replay replay in place of its alarm discard…"}, nil)
+	f.posts("operator", "/ui/"+letterLink("replay", d.ID, d.Seq).String()+"&replace=1", nil, "dead?class=note")
+}
+
+// token is that of the form of a page, and the address of the form.
+func (f *fixture) token(who, at string) (to, token string) {
+	f.t.Helper()
+	body := f.ask(who, "GET", at, "").body
+	form, value := regexp.MustCompile(`action="(bulk\?[^"]*)"`).FindStringSubmatch(body), regexp.MustCompile(`name="token" value="([^"]*)"`).FindStringSubmatch(body)
+	if form == nil || value == nil {
+		f.t.Fatalf("%s has no form: %s", at, body)
+	}
+	return resolve(f.t, at, html.UnescapeString(form[1])), html.UnescapeString(value[1])
+}
+
+// ended asks for the page of a run until it has ended.
+func (f *fixture) ended(who, at string) string {
+	f.t.Helper()
+	for f.t.Context().Err() == nil {
+		a := f.ask(who, "GET", at, "")
+		if a.status != 200 {
+			f.t.Fatalf("%s: %d %s", at, a.status, a.body)
+		}
+		if a.header.Get("Refresh") == "" {
+			return pageText(a.body)
+		}
+		if a.header.Get("Refresh") != "1" || !strings.Contains(a.body, "It runs.") || !strings.Contains(a.body, `action="bulkstop?`) {
+			f.t.Fatalf("a run that has not ended: %v %s", a.header, a.body)
+		}
+	}
+	f.t.Fatal("the run does not end")
+	return ""
+}
+
+// Proves V11, V13: all letters that match are counted, and replayed or discarded with the token of the count, which
+// is its principal's alone; the page tells how far it is and how it has ended.
+func TestDeadLettersInBulkOnPages(t *testing.T) {
+	s := pageShop(t)
+	s.fill()
+	s.tear("torn1", "torn2")
+	body := html.UnescapeString(s.ask("operator", "GET", "/ui/dead?class=thumb&error="+secret, "").body)
+	const ask = "bulk?class=thumb&do=discard&error=" + secret
+	if !strings.Contains(body, `href="`+ask+`"`) {
+		t.Fatalf("no link counts the letters: %s", body)
+	}
+	s.sees("operator", "/ui/"+ask, []string{"3 dead letters match", "cannot be undone", "discard all of them"}, nil)
+	s.sees("operator", "/ui/bulk?do=replay&class=none", []string{"0 dead letters match"}, []string{"replay all of them"})
+	to, token := s.token("operator", "/ui/"+ask)
+	form := url.Values{"token": {token}}.Encode()
+	for who, status := range map[string]int{"viewer": 403, "reader": 403, "other": 404} {
+		if a := s.ask(who, "POST", to, form, "Content-Type", asForm); a.status != status {
+			t.Errorf("V11: %s runs the token of another: %d %s", who, a.status, a.body)
+		}
+	}
+	a := s.ask("operator", "POST", to, form, "Content-Type", asForm)
+	run := "/ui/" + a.header.Get("Location")
+	if a.status != 303 || !strings.HasPrefix(run, "/ui/bulkrun?id=") {
+		t.Fatalf("the run: %d %v %s", a.status, a.header, a.body)
+	}
+	if text := s.ended("operator", run); !strings.Contains(text, "It has ended.") || !strings.Contains(text, "3 of 3") || strings.Contains(text, "early") {
+		t.Errorf("the run has ended so: %s", text)
+	}
+	if left := s.letters("task"); len(left) != 0 || len(s.letters("workflow")) != 1 {
+		t.Errorf("letters are left: %+v", left)
+	}
+	for _, at := range []string{run, "/ui/bulkrun?id=x"} {
+		if a := s.ask("other", "GET", at, ""); a.status != 404 {
+			t.Errorf("V11: another principal sees the run: %d", a.status)
+		}
+	}
+	a = s.ask("operator", "POST", to, form, "Content-Type", asForm) // the button once more
+	if text := s.ended("operator", "/ui/"+a.header.Get("Location")); !strings.Contains(text, "It has ended early: There is no such token") || !strings.Contains(text, "0 of 3") {
+		t.Errorf("a token is used twice: %s", text)
+	}
+	for at, kind := range map[string]string{"/ui/bulk?do=explode": "bad-request", "/ui/bulk?do=replay&name=x": "bad-request"} {
+		if a := s.ask("operator", "GET", at, ""); a.status != 400 || pageProblem(t, a) != kind {
+			t.Errorf("%s: %d %s", at, a.status, a.body)
+		}
+	}
+}
+
+// A run of a page can be stopped by its principal alone, and ends with Serve.
+func TestStopARunOnItsPage(t *testing.T) {
+	s := pageShop(t)
+	begin := func() (*pageRun, string) {
+		stopped := make(chan struct{})
+		run := &pageRun{BulkRun: dashboard.BulkRun{Do: "replay", Matches: 9}, who: "operator", cancel: func() { close(stopped) }}
+		id, err := s.srv.runs.begin(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			select {
+			case <-stopped:
+			default:
+				t.Error("the run was not stopped")
+			}
+		})
+		return run, id
+	}
+	_, id := begin()
+	if a := s.ask("other", "POST", "/ui/bulkstop?id="+id, ""); a.status != 404 {
+		t.Errorf("V11: another principal stops the run: %d", a.status)
+	}
+	s.sees("operator", "/ui/bulkrun?id="+id, []string{"It runs.", "0 of 9", "Stop"}, nil)
+	s.posts("operator", "/ui/bulkstop?id="+id, nil, "bulkrun?id="+id)
+	s.tear("torn")
+	to, token := s.token("operator", "/ui/bulk?do=replay")
+	s.srv.serving.expire()
+	if a := s.ask("operator", "POST", to, url.Values{"token": {token}}.Encode(), "Content-Type", asForm); a.status != 503 {
+		t.Errorf("a run begins while the server ends: %d %s", a.status, a.body)
+	}
+}
+
+// A principal has few runs at a time, and those that have ended are forgotten when there are many.
+func TestRunsOfPagesAreBounded(t *testing.T) {
+	var r pageRuns
+	var mine []*pageRun
+	for range runsEach {
+		run := &pageRun{who: "a", cancel: func() {}}
+		if _, err := r.begin(run); err != nil {
+			t.Fatal(err)
+		}
+		mine = append(mine, run)
+	}
+	if _, err := r.begin(&pageRun{who: "a"}); err == nil || problemOf(err).Status != 429 {
+		t.Errorf("one more than %d: %v", runsEach, err)
+	}
+	r.update(func() { mine[0].Ended = true })
+	for i := range maxRuns - runsEach {
+		if _, err := r.begin(&pageRun{who: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if id, err := r.begin(&pageRun{who: "a", cancel: func() {}}); err != nil || len(r.all) != maxRuns || len(r.order) != maxRuns || r.order[maxRuns-1] != id {
+		t.Errorf("in the place of one that has ended: %v, %d", err, len(r.all))
+	}
+	if _, err := r.begin(&pageRun{who: "b"}); err == nil || problemOf(err).Status != 429 {
+		t.Errorf("one more than %d: %v", maxRuns, err)
+	}
+}

@@ -33,9 +33,14 @@ const maxCounted = 100_000
 
 // Count is the answer of a count: how much a bulk verb would act on.
 type Count struct {
-	Matches int       `json:"matches"`
-	More    bool      `json:"more,omitempty"` // there are more than that
-	At      time.Time `json:"at,omitzero"`    // only work that died, or came to rest, before it counts; zero: of a directory
+	Matches int  `json:"matches"`
+	More    bool `json:"more,omitempty"` // there are more than that
+	// Damaged is how many dead letters cannot be read. They are in no match, and Run refuses them.
+	// LastError is the error of the last of them, which names it.
+	Damaged   int    `json:"damaged,omitempty"`
+	LastError string `json:"lastError,omitempty"`
+
+	At time.Time `json:"at,omitzero"` // only work that died, or came to rest, before it counts; zero: of a directory
 	// Token is for Run. It binds the verb, the filter and the time. It is no secret, but a sign
 	// that the caller knows the count. It is empty for a directory.
 	Token string `json:"token,omitempty"`
@@ -116,7 +121,8 @@ var errSkipped = errors.New("skipped")
 // already: the act is then done if the job takes it. Only a replay of an alarm looks in its own turn,
 // so it never replaces another alarm.
 //
-// It goes on after a job or a letter that refuses, is damaged or is deleted. It ends when all are
+// It goes on after a job or a letter that refuses, is damaged or is deleted. Damaged letters of the class and the
+// object of the filter are refused, whatever else the filter says. It ends when all are
 // done, when ctx ends, when the host fails or shuts down, when the disk is nearly full, or when the
 // list of jobs or letters cannot be read; a count then begins the rest anew. The token is used up in
 // any case. Error: ErrNoToken, ErrNoProgram, or the reason for an early end.

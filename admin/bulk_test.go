@@ -240,17 +240,10 @@ func TestBulkGoesOnAfterADamagedLetter(t *testing.T) {
 			if p.Done != 1 || p.Refused != 0 {
 				return
 			}
-			d := page.Letters[1] // the next one
-			o, err := w.host.Store().Find(d.ID)
-			check(t, err)
-			var b storage.Batch
-			b.For(d.ID)
-			b.SetDead(o.Shard, d.ID, d.Seq, []byte("no JSON"))
-			_, err = w.host.Store().Commit(&b)
-			check(t, err)
+			w.damage(t, page.Letters[1]) // the next one
 		}
 		p, err := w.a.Run(ctx, count.Token, damage)
-		if err != nil || count.Matches != 3 || p.Done != 2 || p.Refused != 1 || p.Skipped != 0 || !strings.Contains(p.LastError, "dead letter of clock/") {
+		if err != nil || count.Matches != 3 || p.Done != 2 || p.Refused != 1 || p.Skipped != 0 || !strings.Contains(p.LastError, " of clock/") {
 			t.Errorf("of %d letters: %+v, %v", count.Matches, p, err)
 		}
 		time.Sleep(time.Minute)
@@ -259,6 +252,48 @@ func TestBulkGoesOnAfterADamagedLetter(t *testing.T) {
 			t.Errorf("%d alarms rang", w.runs("clock"))
 		}
 	})
+}
+
+// Proves G3: letters that cannot be read are named by the count, which leaves them out, and refused by the run.
+// Neither ends there, wherever in the list they are.
+func TestBulkPassesDamagedLetters(t *testing.T) {
+	for first := range 3 {
+		inWard(t, func(t *testing.T, w *ward) {
+			ctx, o := t.Context(), object.DeadLettersOptions{Kind: object.DeadAlarm}
+			w.fall(t, 4)
+			page, err := w.host.DeadLetters(ctx, o)
+			check(t, err)
+			for _, d := range page.Letters[first : first+2] {
+				w.damage(t, d)
+			}
+			last := page.Letters[first+1]
+			name := fmt.Sprintf("dead letter %d of %s", last.Seq, last.ID)
+			count, err := w.a.CountDead(ctx, false, o)
+			if err != nil || count.Matches != 2 || count.Damaged != 2 || count.Token == "" || !strings.Contains(count.LastError, name) {
+				t.Errorf("G3: %+v, %v, want %q", count, err, name)
+			}
+			p, err := w.a.Run(ctx, count.Token, nil)
+			if err != nil || p.Done != 2 || p.Refused != 2 || p.Skipped != 0 || !strings.Contains(p.LastError, name) {
+				t.Errorf("G3: %+v, %v, want %q", p, err, name)
+			}
+			count, err = w.a.CountDead(ctx, false, o)
+			if err != nil || count.Matches != 0 || count.Damaged != 2 {
+				t.Errorf("G3: what is left: %+v, %v", count, err)
+			}
+		})
+	}
+}
+
+// damage makes a dead letter one that cannot be read.
+func (w *ward) damage(t *testing.T, d object.DeadLetter) {
+	t.Helper()
+	o, err := w.host.Store().Find(d.ID)
+	check(t, err)
+	var b storage.Batch
+	b.For(d.ID)
+	b.SetDead(o.Shard, d.ID, d.Seq, []byte("no JSON"))
+	_, err = w.host.Store().Commit(&b)
+	check(t, err)
 }
 
 // Proves G3: a verb acts on all jobs with a label that were counted, but on none that has moved

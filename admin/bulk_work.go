@@ -119,7 +119,7 @@ func (a *Admin) CountDead(ctx context.Context, replay bool, o object.DeadLetters
 	if o.DiedBefore.IsZero() || o.DiedBefore.After(at) {
 		o.DiedBefore = at
 	}
-	err := a.eachLetter(ctx, o, func(object.DeadLetter) error { return c.add() })
+	err := a.eachLetter(ctx, o, func(object.DeadLetter) error { return c.add() }, c.damaged)
 	if err = c.ended(err); err != nil {
 		return Count{}, err
 	}
@@ -131,19 +131,27 @@ func (a *Admin) CountDead(ctx context.Context, replay bool, o object.DeadLetters
 				}
 				return a.DiscardDead(ctx, d.ID, d.Seq)
 			})
+		}, func(damaged error) error {
+			return each(func() error { return damaged })
 		})
 	}), nil
 }
 
-// eachLetter calls f for each dead letter of the options.
-func (a *Admin) eachLetter(ctx context.Context, o object.DeadLettersOptions, f func(object.DeadLetter) error) error {
+// eachLetter calls f for each dead letter of the options, and damaged for the error of each that cannot be
+// read.
+func (a *Admin) eachLetter(ctx context.Context, o object.DeadLettersOptions, f func(object.DeadLetter) error, damaged func(error) error) error {
 	for {
-		page, err := a.rows.DeadLetters(ctx, o)
-		if err != nil {
-			return err
+		page, bad := a.rows.DeadLetters(ctx, o)
+		if bad != nil && len(page.Next) == 0 {
+			return bad
 		}
 		for _, d := range page.Letters {
 			if err := f(d); err != nil {
+				return err
+			}
+		}
+		if bad != nil {
+			if err := damaged(bad); err != nil {
 				return err
 			}
 		}
@@ -163,6 +171,13 @@ func (c *Count) add() error {
 		return errCounted
 	}
 	c.Matches++
+	return nil
+}
+
+// damaged counts a letter that cannot be read.
+func (c *Count) damaged(err error) error {
+	c.Damaged++
+	c.LastError = err.Error()
 	return nil
 }
 

@@ -80,7 +80,7 @@ func encodeDead(d DeadLetter) []byte {
 func decodeDead(id storage.ID, seq uint64, b []byte) (DeadLetter, error) {
 	d := DeadLetter{ID: id, Seq: seq}
 	if err := json.Unmarshal(b, &d); err != nil {
-		return d, fmt.Errorf("%w: dead letter of %s: %w", storage.ErrCorrupt, id, err)
+		return d, fmt.Errorf("%w: dead letter %d of %s: %w", storage.ErrCorrupt, seq, id, err)
 	}
 	d.Kind = cmp.Or(d.Kind, DeadAlarm)
 	return d, nil
@@ -168,9 +168,15 @@ type DeadLetterPage struct {
 // With Class or Name it reads the letters of that class or object alone; the other options
 // pass over letters that it has read. It returns ErrBadName for a Class or Name that no
 // object can have, ErrBadCursor for an After that is of no page, and an error for a Limit below
-// 0 or above MaxPage.
+// 0 or above MaxPage. A letter that cannot be read is an error that matches storage.ErrCorrupt and
+// names it. Then the page has the letters before it, and Next goes on behind it.
 func (r Reader) DeadLetters(ctx context.Context, o DeadLettersOptions) (DeadLetterPage, error) {
-	return read(ctx, r, storage.ID{}, func() (DeadLetterPage, error) { return r.deadLetters(o) })
+	var damaged error
+	page, err := read(ctx, r, storage.ID{}, func() (p DeadLetterPage, err error) {
+		p, damaged, err = r.deadLetters(o)
+		return p, err
+	})
+	return page, cmp.Or(err, damaged)
 }
 
 // DeadLetters is Reader.DeadLetters for an open host. The page is returned when the commits that it
@@ -184,7 +190,12 @@ func (r Reader) DeadLetters(ctx context.Context, o DeadLettersOptions) (DeadLett
 //		o.After = page.Next
 //	}
 func (h *Host) DeadLetters(ctx context.Context, o DeadLettersOptions) (DeadLetterPage, error) {
-	return readDurably(ctx, h, storage.ID{}, func(r Reader) (DeadLetterPage, error) { return r.deadLetters(o) })
+	var damaged error
+	page, err := readDurably(ctx, h, storage.ID{}, func(r Reader) (p DeadLetterPage, err error) {
+		p, damaged, err = r.deadLetters(o)
+		return p, err
+	})
+	return page, cmp.Or(err, damaged)
 }
 
 // A page of dead letters reads so much at most. Without a bound a filter that few letters pass
@@ -194,17 +205,16 @@ const (
 	maxLetterBytesRead = 16 << 20
 )
 
-// deadLetters reads a page.
-func (r Reader) deadLetters(o DeadLettersOptions) (page DeadLetterPage, err error) {
+// deadLetters reads a page, which ends behind the first letter that is damaged.
+func (r Reader) deadLetters(o DeadLettersOptions) (page DeadLetterPage, damaged, err error) {
 	if o, err = o.checked(); err != nil {
-		return page, err
+		return page, nil, err
 	}
-	var bad error
 	letters, bytes := 0, 0
 	in := storage.DeadOptions{Class: o.Class, Name: o.Name, After: o.After}
 	page.Next, err = r.store.ListDead(in, func(id storage.ID, seq uint64, value []byte) bool {
 		var d DeadLetter
-		if d, bad = decodeDead(id, seq, value); bad != nil {
+		if d, damaged = decodeDead(id, seq, value); damaged != nil {
 			return false
 		}
 		if o.list(&d) {
@@ -213,10 +223,10 @@ func (r Reader) deadLetters(o DeadLettersOptions) (page DeadLetterPage, err erro
 		letters, bytes = letters+1, bytes+len(value)
 		return len(page.Letters) < o.Limit && letters < maxLettersRead && bytes < maxLetterBytesRead
 	})
-	if err = errors.Join(err, bad); err != nil {
-		return DeadLetterPage{}, err
+	if err != nil {
+		return DeadLetterPage{}, nil, err
 	}
-	return page, nil
+	return page, damaged, nil
 }
 
 // DeadLetter reads one dead letter. It returns ErrNoDeadLetter if there is none.

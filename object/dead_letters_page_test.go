@@ -212,3 +212,46 @@ func TestPagesAfterACrashAtEveryPoint(t *testing.T) {
 		s.Always("each letter is in one page", of.Len() == len(letters) && (of.String() == "abcdz" || of.String() == "abbcdz"), letters) // the second of b may come too late
 	}, harness.NoLostAck, harness.NoTornBatch)
 }
+
+// Proves A11, S9: a letter that cannot be read is an error that names it. The page that comes with the error has
+// the letters before it, and the next page goes on behind it. So it hides no other letter.
+func TestPagesGoOnBehindADamagedLetter(t *testing.T) {
+	f := newFixture(t).open()
+	defer f.close()
+	for seq := range uint64(6) {
+		f.storeLetters(object.DeadLetter{ID: f.id("a"), Seq: 10 + seq, Kind: object.DeadAlarm})
+	}
+	damaged := []uint64{10, 12, 13, 15}
+	var b storage.Batch
+	for _, seq := range damaged {
+		b.SetDead(f.host.Store().ShardOf(f.id("a")), f.id("a"), seq, []byte("{"))
+	}
+	if _, err := f.host.Store().Commit(&b); err != nil {
+		t.Fatal(err)
+	}
+	for name, list := range map[string]func(context.Context, object.DeadLettersOptions) (object.DeadLetterPage, error){
+		"host": f.host.DeadLetters, "reader": object.NewReader(f.host.Store()).DeadLetters,
+	} {
+		var found, missed []uint64
+		for o, more := (object.DeadLettersOptions{}), true; more; more = len(o.After) > 0 {
+			page, err := list(t.Context(), o)
+			for _, d := range page.Letters {
+				found = append(found, d.Seq)
+			}
+			if err != nil {
+				seq := damaged[min(len(missed), len(damaged)-1)]
+				if !errors.Is(err, storage.ErrCorrupt) || !strings.Contains(err.Error(), fmt.Sprintf("dead letter %d of thing/a", seq)) {
+					t.Fatalf("A11: %s: %v does not name %d", name, err, seq)
+				}
+				missed = append(missed, seq)
+			}
+			o.After = page.Next
+		}
+		if !slices.Equal(found, []uint64{11, 14}) || !slices.Equal(missed, damaged) {
+			t.Errorf("A11: %s: the list has %d and errors of %d", name, found, missed)
+		}
+	}
+	if _, err := f.host.DeadLetters(t.Context(), object.DeadLettersOptions{After: []byte("x")}); !errors.Is(err, object.ErrBadCursor) {
+		t.Errorf("A11: a cursor of no page: %v", err)
+	}
+}

@@ -125,8 +125,8 @@ func (r Reader) inspect(id storage.ID) (in Inspection, err error) {
 	if in.Events, err = r.newestEvents(id, events); err != nil {
 		return in, err
 	}
-	letters, err := r.deadLetters(DeadLettersOptions{Class: id.Class, Name: id.Name, Limit: MaxPage})
-	if err != nil {
+	letters, damaged, err := r.deadLetters(DeadLettersOptions{Class: id.Class, Name: id.Name, Limit: MaxPage})
+	if err = cmp.Or(err, damaged); err != nil {
 		return in, err
 	}
 	in.DeadLetters = letters.Letters

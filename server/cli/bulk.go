@@ -52,6 +52,9 @@ func (m *many) counted(c admin.Count) string {
 	if c.More {
 		text += " and more"
 	}
+	if c.Damaged > 0 {
+		text += fmt.Sprintf(" (beside %s that cannot be read: %s)", plural(c.Damaged, m.noun[0], m.noun[1]), c.LastError)
+	}
 	return text
 }
 

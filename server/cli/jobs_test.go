@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // shop is a program with jobs, whose work fails until the paper is there.
@@ -207,4 +208,17 @@ func TestVerbsOverMany(t *testing.T) {
 	on("-o json jobs all resume report --label failed --open --yes").must(t, Fine, `"matches": 1`, `"done": 1`)
 	on("jobs ls --label failed").must(t, Fine, "no such jobs")
 	on("dead discard --open --yes").must(t, Fine, "0 dead letters: 0 done")
+
+	store, err := storage.Open(storage.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b storage.Batch
+	id := storage.ID{Class: "cart", Name: "torn"}
+	b.SetDead(store.ShardOf(id), id, 7, []byte("no JSON"))
+	if _, err = store.Commit(&b); errors.Join(err, store.Close()) != nil {
+		t.Fatal(err)
+	}
+	on("dead discard").must(t, Refused, "act on 0 dead letters", "1 dead letter that cannot be read", "dead letter 7 of cart/torn")
+	on("dead discard --open --yes").must(t, Refused, "0 done, 0 skipped, 1 refused", "dead letter 7 of cart/torn")
 }

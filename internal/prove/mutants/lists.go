@@ -177,6 +177,19 @@ var listMutants = []mutant{
 		Package: "object", Test: "TestPageOfLargeDeadLetters",
 	},
 	{
+		Name: "damaged-letter-hides-those-behind-it", Promise: "A11", File: "object/dead_letters.go",
+		Edits: []edit{{
+			Old: `	return page, damaged, nil
+`,
+			New: `	if damaged != nil && mutant("damaged-letter-hides-those-behind-it") {
+		page = DeadLetterPage{}
+	}
+	return page, damaged, nil
+`,
+		}},
+		Package: "object", Test: "TestPagesGoOnBehindADamagedLetter",
+	},
+	{
 		Name: "page-of-keys-of-any-size", Promise: "O15", File: "object/reader_inspect.go",
 		Edits: []edit{{
 			Old: ` listed > o.MaxBytes `,

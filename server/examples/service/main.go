@@ -122,7 +122,7 @@ func serve(ctx context.Context, host *object.Host, addr string, c server.Config)
 const greeting = `The service listens on http://%[1]s, with a store in %[2]s. Try:
 
   curl -H 'Authorization: Bearer %[3]s' -d 250 http://%[1]s/v1/objects/account/anna/call/deposit
-  curl -H 'Authorization: Bearer %[3]s' http://%[1]s/v1/objects/account?limit=3
+  curl -H 'Authorization: Bearer %[3]s' 'http://%[1]s/v1/objects/account?limit=3'
   curl -H 'Authorization: Bearer %[3]s' -N http://%[1]s/v1/events
 
 The token of these lines is that of an administrator. Ctrl-C ends the service.

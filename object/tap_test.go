@@ -338,3 +338,51 @@ func testTapBatchBytes(t *testing.T) {
 		t.Errorf("BatchBytes below 0: %v", err)
 	}
 }
+
+// A restart makes EventRetention shorter. The events of an object still go in the order in which they came, so
+// a cursor whose event is there has missed none, and one whose event is gone is told. A later restart, with
+// another retention, does not forget it. Proves V7.
+func TestTapAfterAShorterRetention(t *testing.T) { bubble(t, testTapShorter) }
+
+func testTapShorter(t *testing.T) {
+	f := newFixture(t)
+	restart := func(retention time.Duration) {
+		f.close()
+		f.options.EventRetention = retention
+		f.open()
+	}
+	f.open()
+	defer func() { f.close() }()
+	one := object.TapOptions{Class: "thing", Name: "a"}
+	next := func(after uint64) ([]object.TapEvent, error) {
+		o := one
+		o.After = after
+		tap := f.listen(o)
+		defer tap.Close()
+		return tap.Next(ctxOf(t, time.Second))
+	}
+	f.must("a", say(1, 2))
+	f.must("b", say(1, 1)) // has no newer event, so it stays for its own time
+	_, cursors := hear(t, f.listen(one), 2)
+	restart(time.Hour)
+	f.must("a", say(3, 1))
+	time.Sleep(30 * time.Minute)
+	if got, err := next(cursors[1]); err != nil || len(got) != 1 || string(got[0].Data) != "3" {
+		t.Errorf("V7: before it expires: %v, %v", got, err)
+	}
+	f.must("a", say(4, 1))
+	restart(2 * time.Hour)
+	time.Sleep(45 * time.Minute) // the third has expired
+	for _, after := range cursors {
+		if got, err := next(after); !errors.Is(err, object.ErrEventsMissed) {
+			t.Errorf("V7: behind an event that is older than one that has expired: %v, %v", got, err)
+		}
+	}
+	left, _ := hear(t, f.listen(one), 1)
+	wantSaid(t, left, "a=4")
+	left, _ = hear(t, f.listen(object.TapOptions{Class: "thing", Name: "b"}), 1)
+	wantSaid(t, left, "b=1")
+	if err := f.host.Store().Check(); err != nil {
+		t.Error(err)
+	}
+}

@@ -135,8 +135,7 @@ func (x *exchange) key() (string, error) {
 }
 
 // storedKey returns the key of the store for a key of a principal. Two principals never share
-// one, because the length of the id stands before it. The hash
-// bounds the length.
+// one, because the length of the id stands before it. The hash bounds the length.
 func storedKey(principal, key string) string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(len(principal)))
 	b = append(append(b, principal...), key...)

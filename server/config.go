@@ -56,7 +56,8 @@ type Config struct {
 	ShutdownTimeout time.Duration
 	// KeepHost makes Serve leave the host open when it ends. Default: Serve shuts it down.
 	KeepHost bool
-	// Logger takes one line for each panic and each error 500. Default: slog.Default().
+	// Logger takes one line for each panic and for each answer from status 500 on, but 504. It takes
+	// the lines of net/http too. Default: slog.Default().
 	Logger *slog.Logger
 }
 

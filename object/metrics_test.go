@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -220,6 +221,39 @@ func TestMetricUp(t *testing.T) {
 			}
 			_ = f.host.Shutdown(context.Background()) // returns the error of the store
 			wantValues(t, f, map[string]float64{"holdfast_up": 0})
+		}
+	})
+}
+
+// The bucket that the alert HoldfastStale asks for is one of the histogram.
+func TestBucketOfTheAlert(t *testing.T) {
+	rules, err := os.ReadFile("../ops/prometheus/holdfast.rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		defer f.close()
+		f.must("recovered", func(th *thing, ctx context.Context) (any, error) {
+			return nil, th.st.Driver().Recovered(ctx, object.Recovery{Cause: "test", Age: time.Minute})
+		})
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(f.host.Collector())
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		for _, family := range families {
+			if family.GetName() != metric.StaleSeconds.Name {
+				continue
+			}
+			for _, b := range family.GetMetric()[0].GetHistogram().GetBucket() {
+				asked += strings.Count(string(rules), fmt.Sprintf("%s_bucket{le=%q}", family.GetName(), fmt.Sprint(b.GetUpperBound())))
+			}
+		}
+		if want := strings.Count(string(rules), metric.StaleSeconds.Name+"_bucket"); asked != want || want == 0 {
+			t.Errorf("%d of the %d buckets that the rules ask for exist", asked, want)
 		}
 	})
 }

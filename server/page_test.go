@@ -254,3 +254,27 @@ func TestJump(t *testing.T) {
 		t.Errorf("a class alone: %+v", a)
 	}
 }
+
+// The pages work below any path at which the server is mounted, because each address is seen from the page itself.
+func TestPagesBelowAPath(t *testing.T) {
+	f := odd(t)
+	mux := http.NewServeMux()
+	mux.Handle("/a/holdfast/", http.StripPrefix("/a/holdfast", f.srv))
+	f.web.Config.Handler = mux
+	for at, want := range map[string]string{
+		"/a/holdfast/ui": "<h1>Overview</h1>", "/a/holdfast/ui/go?q=note/a%2Fb": "<h1>note/a/b</h1>", "/a/holdfast/ui/objects?class=note": "<h1>note</h1>",
+	} {
+		a := f.visit("admin", at)
+		if a.status != 200 || !strings.Contains(a.body, want) {
+			t.Fatalf("%s: %d %s", at, a.status, a.body)
+		}
+		for _, m := range hrefs.FindAllStringSubmatch(a.body, -1) {
+			if link := html.UnescapeString(m[1]); !strings.HasPrefix(link, "#") && !strings.HasPrefix(resolve(t, "/a/holdfast/ui/x", link), "/a/holdfast/ui/") {
+				t.Errorf("%s links to %s", at, link)
+			}
+		}
+	}
+	if a := f.ask("admin", "POST", "/a/holdfast/ui/wake?class=note&name=a%2Fb", ""); a.status != 303 || resolve(t, "/a/holdfast/ui/wake", a.header.Get("Location")) != "/a/holdfast/ui/object?class=note&name=a%2Fb" {
+		t.Errorf("a form leads to %d %v", a.status, a.header)
+	}
+}

@@ -12,7 +12,7 @@
   const everyAge = 10000;        // and at least once in this time, because ages pass
   const channel = window.BroadcastChannel ? new BroadcastChannel(channelName) : null;
 
-  const asOf = status.textContent;
+  let asOf = status.textContent;
   let state = "";                // of the stream, as this tab or the one that has it tells
   let stream = null;             // the EventSource, if this tab has it
   let leave = null;              // gives up the stream, or the wait for it
@@ -121,6 +121,7 @@
   function end() {
     leave?.();
     leave = null;
+    state = "";
   }
   function change() {
     paused() || document.hidden ? end() : start();
@@ -133,6 +134,7 @@
   addEventListener("storage", (event) => { if (event.key === pauseName) change(); });
   button.addEventListener("click", () => { setPaused(!paused()); change(); });
   button.hidden = false;
+  document.addEventListener("htmx:after:swap", () => { asOf = "As of " + new Date().toISOString().slice(11, 19) + " UTC"; });
   document.addEventListener("htmx:response:error", (event) => {
     if (event.detail.ctx.response.status === 401) location.reload();
   });

@@ -18,12 +18,6 @@ import (
 // has come, Expire removes all of them in one batch, while no other batch with marks is
 // applied (Store.marking). A turn that is so late that it sets a mark of a bucket
 // after that stores the entry again (indexAgain), so that no mark stays for ever.
-//
-// The way of an event: AddEvent stores its row and its entry, which both have the time. The events
-// of one object go in the order of their numbers. While all are kept for the same duration, their
-// times alone see to that. After the duration was made shorter, a newer event may have the earlier
-// time, and then the batch that removes it removes the older ones before it, with their entries,
-// although their own time has not come. See MixedUntil.
 
 // indexExpiry stores an entry: at the given time each key that begins with key
 // goes. The zero id means that there is no object to look at then.
@@ -134,15 +128,12 @@ func (s *Store) MixedUntil(at int64) { s.mixedUntil.Store(at) }
 type olderEvents struct {
 	store *Store
 	batch *Batch
-	limit int // of the records of the batch
-	// gone has the key of the newest event of each object that the batch removes, by the key without
-	// its number. The store does not show the batch, so a second event would find the same older ones.
-	gone map[string][]byte
+	limit int               // of the records of the batch
+	gone  map[string][]byte // by the key without its number: the key of the newest event that the batch removes
 }
 
-// remove adds the removal of all events before the one with the key, and notes that it goes too. It
-// reports false if the batch has reached its limit before; then the event itself stays, and a later
-// batch goes on. The oldest go first, because a crash between two batches must leave the newest.
+// remove adds the removal of all events before the one with the key, the oldest first, and notes
+// that it goes too. It reports false if the batch has reached its limit before.
 func (o *olderEvents) remove(key []byte) (all bool, err error) {
 	named := key[:len(key)-8]
 	lower := named

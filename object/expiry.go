@@ -2,13 +2,9 @@ package object
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/alarm"
-	"github.com/holdfast-dev/holdfast/internal/row"
 	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -274,50 +270,4 @@ func (t *turn) lapse(l storage.Lapse) (ends bool, err error) {
 	}
 	t.write().EndLapse(l)
 	return true, nil
-}
-
-// eventRetention is the default of Options.EventRetention.
-const eventRetention = 24 * time.Hour
-
-// retentionRow is the meta row with the retention of the newest opening, and with the time until when
-// events may be there that an opening before it has kept for longer. A store without the row keeps
-// events for eventRetention.
-const retentionRow = "retention"
-
-// keepOrder has events go in the order in which they came, although the retention is shorter than that
-// of the opening before: a Tap takes an event that is there for a sign that all newer ones are. A
-// commit that is refused for lack of space is made by a later opening, from the old row.
-func (h *Host) keepOrder() error {
-	before, mixed, err := h.retention()
-	if err != nil {
-		return h.storageError(storage.ID{}, err)
-	}
-	keeps := h.options.EventRetention
-	if keeps < before {
-		mixed = max(mixed, alarm.Nanos(h.seams.Clock.Now().Add(before)))
-	}
-	h.store.MixedUntil(mixed)
-	if keeps == before {
-		return nil
-	}
-	var b storage.Batch
-	b.SetMeta(retentionRow, row.Writer(nil).Int(int64(keeps)).Int(mixed))
-	if _, err := h.store.Commit(&b); err != nil && !errors.Is(err, ErrNoSpace) {
-		return h.storageError(storage.ID{}, err)
-	}
-	return nil
-}
-
-// retention reads retentionRow.
-func (h *Host) retention() (keeps time.Duration, mixed int64, err error) {
-	value, ok, err := h.store.Meta(retentionRow)
-	if err != nil || !ok {
-		return eventRetention, 0, err
-	}
-	r := row.Read(value)
-	keeps, mixed = time.Duration(r.Int()), r.Int()
-	if r.Required(); !r.OK() {
-		return 0, 0, fmt.Errorf("%w: retention row %x", storage.ErrCorrupt, value)
-	}
-	return keeps, mixed, nil
 }

@@ -46,8 +46,7 @@ type Options struct {
 	// in portions of 16 with a sync of the log between, so that calls do not wait behind
 	// all alarms that are due. Default: 2048.
 	AlarmsInFlight int
-	// EventRetention is how long events are kept. If an opening before has kept them for longer,
-	// those go with the first newer one of their object. Default: 24 hours.
+	// EventRetention is how long events are kept. Default: 24 hours.
 	EventRetention time.Duration
 	// RecoveryConcurrency is how many objects are recovered at a time after
 	// Open. Default: 64.
@@ -77,7 +76,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.IdleAfter = cmp.Or(o.IdleAfter, time.Minute)
 	o.MaxLive = cmp.Or(o.MaxLive, 100_000)
 	o.AlarmsInFlight = cmp.Or(o.AlarmsInFlight, 2048)
-	o.EventRetention = cmp.Or(o.EventRetention, eventRetention)
+	o.EventRetention = cmp.Or(o.EventRetention, 24*time.Hour)
 	o.MaxMessages = cmp.Or(o.MaxMessages, 10_000_000)
 	o.RecoveryConcurrency = cmp.Or(o.RecoveryConcurrency, 64)
 	o.MaxKeyBytes = cmp.Or(o.MaxKeyBytes, 2<<10)
@@ -279,9 +278,6 @@ func (h *Host) startActivities() error {
 		return err
 	}
 	h.seams.Executor.Go("storage/watch", h.watchStore)
-	if err := h.keepOrder(); err != nil {
-		return err
-	}
 	if err := h.expiry.start(h); err != nil {
 		return err
 	}

@@ -1,11 +1,8 @@
 package storage
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/holdfast-dev/holdfast/storage/engine"
 )
@@ -85,7 +82,6 @@ func (s *Store) Expire(shard int, now int64, limit int, lapses *Lapses) (done in
 // added to it and stay in the index at a later time, because the caller has yet to look
 // at their objects; with nil they go.
 func (s *Store) Expired(b *Batch, shard int, now int64, limit int, lapses *Lapses) (done int, next int64, ok bool, err error) {
-	older := olderEvents{s, b, limit, make(map[string][]byte)}
 	err = s.scan(shard, kindExpiry, nil, func(key, value []byte) error {
 		at, begins, err := splitExpiry(shard, key)
 		if err != nil {
@@ -95,18 +91,11 @@ func (s *Store) Expired(b *Batch, shard int, now int64, limit int, lapses *Lapse
 			next, ok = at, true
 			return errStop
 		}
+		b.Delete(expiryKey(nil, shard, at, key[8:]))
 		if begins[2] != kindRow {
-			if at <= s.mixedUntil.Load() {
-				if all, err := older.remove(begins); err != nil || !all {
-					next, ok = at, true
-					return cmp.Or(err, errStop)
-				}
-			}
-			b.Delete(expiryKey(nil, shard, at, key[8:]))
 			b.Delete(begins) // an event: no other key begins with its key
 			return nil
 		}
-		b.Delete(expiryKey(nil, shard, at, key[8:]))
 		if lapses != nil && len(value) > 0 {
 			if err := lapses.add(b, shard, begins, value); err != nil {
 				return s.fail(err)
@@ -115,52 +104,6 @@ func (s *Store) Expired(b *Batch, shard int, now int64, limit int, lapses *Lapse
 		return s.deleteRange(b, nil, begins, after(begins))
 	})
 	return int(b.count), next, ok, err
-}
-
-// MixedUntil says that up to a time, in nanoseconds since 1970, events may expire before older ones
-// of their object, because those are kept for longer than the events of now. Until then such an
-// event takes the older ones along, so that events go in the order in which they came, and a reader
-// whose last event is still there has missed none. It costs a look at the object for each event that
-// expires in that time. Call it before the first Expire.
-func (s *Store) MixedUntil(at int64) { s.mixedUntil.Store(at) }
-
-// olderEvents removes the events of an object that are older than one that expires.
-type olderEvents struct {
-	store *Store
-	batch *Batch
-	limit int               // of the records of the batch
-	gone  map[string][]byte // by the key without its number: the key of the newest event that the batch removes
-}
-
-// remove adds the removal of all events before the one with the key, the oldest first, and notes
-// that it goes too. It reports false if the batch has reached its limit before.
-func (o *olderEvents) remove(key []byte) (all bool, err error) {
-	named := key[:len(key)-8]
-	lower := named
-	if last := o.gone[string(named)]; last != nil {
-		lower = append(slices.Clone(last), 0)
-	}
-	if bytes.Compare(lower, key) >= 0 {
-		return true, nil // it has gone along with a newer one
-	}
-	it, err := o.store.iter(nil, lower, key, false, 0)
-	if err != nil {
-		return false, err
-	}
-	defer it.Close()
-	for it.Next() {
-		if int(o.batch.count) >= o.limit {
-			return false, it.Close()
-		}
-		at, _, err := splitExpiring(it.Value())
-		if err != nil {
-			return false, o.store.fail(err)
-		}
-		o.batch.Delete(expiryKey(nil, int(binary.BigEndian.Uint16(key)), at, it.Key()[2:]))
-		o.batch.Delete(it.Key())
-	}
-	o.gone[string(named)] = slices.Clone(key)
-	return true, it.Close()
 }
 
 // splitExpiry splits the key of an entry into its time and the beginning of its rows.

@@ -47,8 +47,6 @@ type Store struct {
 	// to which Expire may have removed rows.
 	marking sync.RWMutex
 	removed int64
-
-	mixedUntil atomic.Int64 // see MixedUntil
 	// dead is set once, before anyone can be answered after an error.
 	dead   atomic.Pointer[fatalError]
 	died   chan struct{} // closed when dead is set

@@ -35,26 +35,6 @@ var tapMutants = []mutant{
 		Package: "object", Test: "TestTapOfAnObjectThatIsBehind",
 	},
 	{
-		Name: "newer-event-expires-alone", Promise: "V7", File: "storage/expiry.go",
-		Edits:   []edit{{Old: `if at <= s.mixedUntil.Load() {`, New: `if at <= s.mixedUntil.Load() && !mutant("newer-event-expires-alone") {`}},
-		Package: "object", Test: "TestTapAfterAShorterRetention",
-	},
-	{
-		Name: "older-events-in-one-batch", Promise: "V7", File: "storage/expiry.go",
-		Edits:   []edit{{Old: `if int(o.batch.count) >= o.limit {`, New: `if int(o.batch.count) >= o.limit && !mutant("older-events-in-one-batch") {`}},
-		Package: "storage", Test: "TestEventsExpireInTheirOrder",
-	},
-	{
-		Name: "longer-retention-of-before-is-forgotten", Promise: "V7", File: "object/expiry.go",
-		Edits: []edit{{Old: `	keeps, mixed = time.Duration(r.Int()), r.Int()
-`, New: `	keeps, mixed = time.Duration(r.Int()), r.Int()
-	if mutant("longer-retention-of-before-is-forgotten") {
-		mixed = 0
-	}
-`}},
-		Package: "object", Test: "TestTapAfterAShorterRetention",
-	},
-	{
 		Name: "ring-goes-back-behind-its-begin", Promise: "V7", File: "object/internal/tap/tap.go",
 		Edits: []edit{{Old: `		t.floor = max(t.floor, e.Position)
 `, New: `		if t.floor = max(t.floor, e.Position); mutant("ring-goes-back-behind-its-begin") {

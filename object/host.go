@@ -46,7 +46,8 @@ type Options struct {
 	// in portions of 16 with a sync of the log between, so that calls do not wait behind
 	// all alarms that are due. Default: 2048.
 	AlarmsInFlight int
-	// EventRetention is how long events are kept. Default: 24 hours.
+	// EventRetention is how long events are kept. Default: 24 hours. After it was made shorter, new
+	// events may expire before older ones of their object, until the longer time has passed (V7).
 	EventRetention time.Duration
 	// RecoveryConcurrency is how many objects are recovered at a time after
 	// Open. Default: 64.

@@ -17,7 +17,8 @@ import (
 // by turns and routines as they run; gauges are read from the host in Collect, so they cost a
 // turn nothing.
 type metrics struct {
-	host *Host
+	host   *Host
+	opened time.Time
 
 	commit, gate, lag      prometheus.Histogram
 	recoveries, executions *prometheus.CounterVec
@@ -69,6 +70,7 @@ var (
 	descMessWait   = describe(metric.MessagesWaiting)
 	descMessStored = describe(metric.MessagesStored)
 	descMessPaused = describe(metric.ReceiversPaused)
+	descOpened     = describe(metric.Opened)
 	descBusy       = describe(metric.Busy)
 	descAlarmsHeld = describe(metric.AlarmsHeld)
 	descLabelled   = describe(metric.Labelled)
@@ -98,6 +100,7 @@ func newMetrics(h *Host) *metrics {
 	}
 	return &metrics{
 		host:       h,
+		opened:     h.seams.Clock.Now(),
 		commit:     seconds(metric.CommitSeconds),
 		gate:       seconds(metric.GateSeconds),
 		lag:        seconds(metric.AlarmLag),
@@ -159,6 +162,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		up = 0
 	}
 	gauge(descUp, up)
+	gauge(descOpened, float64(m.opened.UnixMilli())/1e3)
 	m.collectDisk(out)
 	gauge(descBusy, float64(h.lifecycle.running()))
 	under, messages, paused := h.mail.boxes.Sum()

@@ -204,6 +204,22 @@ func TestMetricsOfSpace(t *testing.T) {
 	}
 }
 
+// The metrics have the time of the Open, so that alerts see a restart after which a counter has the
+// same value as before.
+func TestMetricOpened(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for range 2 {
+			f := newFixture(t).open()
+			opened := float64(time.Now().UnixMilli()) / 1e3
+			pass(1500 * time.Millisecond)
+			wantValues(t, f, map[string]float64{"holdfast_opened_timestamp_seconds": opened})
+			if err := f.host.Shutdown(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 // The host is up until an error of the store, or a Shutdown, has ended it.
 func TestMetricUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {

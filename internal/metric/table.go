@@ -14,9 +14,10 @@ const (
 
 // The metrics of a host.
 var (
-	Up   = host.gauge("up", "1, and 0 once the host has ended, by an error of the store or by Shutdown.")
-	Busy = host.gauge("busy", "Calls, routines and hooks under way.")
-	Live = host.gauge("objects_live", "Objects in memory.", "class")
+	Up     = host.gauge("up", "1, and 0 once the host has ended, by an error of the store or by Shutdown.")
+	Opened = host.gauge("opened_timestamp_seconds", "When the host was opened, in seconds since 1970.")
+	Busy   = host.gauge("busy", "Calls, routines and hooks under way.")
+	Live   = host.gauge("objects_live", "Objects in memory.", "class")
 
 	Labelled  = host.gauge("objects_labelled", "Stored objects by class and label; a job's label is its status. Missing until all are counted after an Open.", "class", "label")
 	Evictions = host.counter("evictions_total", "Idle objects that left memory.", "class")

@@ -2,24 +2,21 @@
 package outside
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"testing"
 )
 
-// Prometheus reports whether promtool or prometheus is installed; Debian's package prometheus has
-// both. If it is not, a test of it says in one line that it has tested nothing and passes, unless
-// HOLDFAST_PROMTOOL=required, as in CI.
-func Prometheus(t *testing.T, program string) bool {
+// Prometheus skips a test unless promtool or prometheus is installed; Debian's package prometheus
+// has both. With HOLDFAST_PROMTOOL=required, as in CI, the test fails instead.
+func Prometheus(t *testing.T, program string) {
 	t.Helper()
 	_, err := exec.LookPath(program)
-	if err == nil {
-		return true
-	}
-	if os.Getenv("HOLDFAST_PROMTOOL") == "required" {
+	switch {
+	case err == nil:
+	case os.Getenv("HOLDFAST_PROMTOOL") == "required":
 		t.Fatal(err)
+	default:
+		t.Skipf("%s is not installed: apt-get install prometheus", program)
 	}
-	fmt.Fprintf(os.Stderr, "NOT TESTED: %s, because %s is not installed: apt-get install prometheus\n", t.Name(), program)
-	return false
 }

@@ -20,11 +20,10 @@ import (
 )
 
 // A Prometheus server scrapes the service with its token, and evaluates each alert of the
-// repository without an error; of those that wake somebody up, none fires.
+// repository without an error. Of those that wake somebody up none fires, but for those that tell of
+// the machine on which the test runs.
 func TestPrometheusScrapesTheService(t *testing.T) {
-	if !outside.Prometheus(t, "prometheus") {
-		return
-	}
+	outside.Prometheus(t, "prometheus")
 	rules, err := filepath.Abs("../../../ops/prometheus/holdfast.rules.yml")
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +34,7 @@ func TestPrometheusScrapesTheService(t *testing.T) {
 	}
 	address, token := startService(t)
 	p := startPrometheus(t, fmt.Sprintf(`
-global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}
+global: {scrape_interval: 10s, scrape_timeout: 10s, evaluation_interval: 1s}
 rule_files: [%q]
 scrape_configs:
   - job_name: service
@@ -46,6 +45,7 @@ scrape_configs:
 		var a struct{ Data struct{ Result []any } }
 		return json.Unmarshal(b, &a) == nil && len(a.Data.Result) == 1
 	})
+	machine := regexp.MustCompile(`^Holdfast(NoSpace|DiskHangs)$`)
 	want := len(regexp.MustCompile(`(?m)^ +- alert: `).FindAll(text, -1))
 	p.until("each rule is evaluated", "/api/v1/rules", func(b []byte) bool {
 		evaluated := 0
@@ -53,7 +53,7 @@ scrape_configs:
 			switch {
 			case r.Health == "err":
 				t.Fatalf("%s: %s", r.Name, r.LastError)
-			case r.State == "firing" && r.Labels["severity"] == "page":
+			case r.State == "firing" && r.Labels["severity"] == "page" && !machine.MatchString(r.Name):
 				t.Fatalf("%s fires", r.Name)
 			case r.Health == "ok":
 				evaluated++
@@ -92,9 +92,9 @@ func startService(t *testing.T) (address, token string) {
 	if at == nil {
 		t.Fatalf("the program said %s", said)
 	}
-	u, err := url.Parse(at[3])
-	if err != nil {
-		t.Fatal(err)
+	u, err := url.Parse(at[3] + at[4])
+	if err != nil || u.Host == "" {
+		t.Fatalf("the address is %q, %v", at[3]+at[4], err)
 	}
 	return u.Host, strings.TrimPrefix(at[1], "Bearer ")
 }
@@ -145,15 +145,17 @@ func startPrometheus(t *testing.T, config string) *monitor {
 		if m.begins() {
 			return m
 		}
+		_ = cmd.Process.Kill()
+		<-m.ended
 		said = m.output.String()
 	}
 	t.Fatalf("prometheus does not start:\n%s", said)
 	return nil
 }
 
-// begins waits until the server is ready, and returns false if it has ended before.
+// begins waits until the server is ready, and returns false if it has ended before, or is not ready in time.
 func (m *monitor) begins() bool {
-	for m.alive() {
+	for began := time.Now(); m.alive() && time.Since(began) < patience; {
 		if status, _ := m.get("/-/ready"); status == http.StatusOK {
 			return true
 		}
@@ -174,7 +176,7 @@ func (m *monitor) alive() bool {
 
 // get returns the status of an answer, or 0, and its body.
 func (m *monitor) get(path string) (int, []byte) {
-	a, err := http.Get(m.base + path)
+	a, err := (&http.Client{Timeout: patience}).Get(m.base + path)
 	if err != nil {
 		return 0, nil
 	}
@@ -186,12 +188,21 @@ func (m *monitor) get(path string) (int, []byte) {
 	return a.StatusCode, b.Bytes()
 }
 
+// patience is how long a test waits for Prometheus, so that it ends: many times what a slow machine
+// takes.
+const patience = 4 * time.Minute
+
 // until asks for a path until the answer is the right one.
 func (m *monitor) until(text, path string, right func([]byte) bool) {
 	m.t.Helper()
-	for m.alive() {
-		if status, b := m.get(path); status == http.StatusOK && right(b) {
+	for began := time.Now(); m.alive(); {
+		status, b := m.get(path)
+		if status == http.StatusOK && right(b) {
 			return
+		}
+		if time.Since(began) > patience {
+			_, targets := m.get("/api/v1/targets")
+			m.t.Fatalf("not within %s: %s: %d %s\nof the targets %s", patience, text, status, b, targets)
 		}
 	}
 	m.t.Fatalf("prometheus has ended before %s:\n%s", text, &m.output)

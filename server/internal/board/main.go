@@ -150,7 +150,7 @@ func panels(all []*metric.Metric) (made []panel) {
 // title is the name of a metric in words.
 func title(m *metric.Metric) string {
 	name := strings.TrimPrefix(m.Name, metric.Prefix)
-	for _, suffix := range []string{"_total", "_seconds", "_bytes"} {
+	for _, suffix := range []string{"_total", "_timestamp_seconds", "_seconds", "_bytes"} {
 		name = strings.TrimSuffix(name, suffix)
 	}
 	words := strings.ReplaceAll(name, "_", " ")
@@ -161,9 +161,14 @@ func title(m *metric.Metric) string {
 	return words
 }
 
+// isTime reports whether the values are seconds since 1970.
+func isTime(m *metric.Metric) bool { return strings.HasSuffix(m.Name, "_timestamp_seconds") }
+
 // unit is how Grafana shows the values.
 func unit(m *metric.Metric) string {
 	switch {
+	case isTime(m):
+		return "dateTimeFromNow"
 	case strings.HasSuffix(m.Name, "_seconds"):
 		return "s"
 	case strings.HasSuffix(m.Name, "_bytes"):
@@ -192,6 +197,8 @@ func targets(m *metric.Metric) []target {
 	switch {
 	case m.Kind == metric.Counter:
 		of = "rate(" + of + "[$__rate_interval])"
+	case isTime(m):
+		of, joined = "1000 * "+of, "max" // Grafana counts milliseconds
 	case strings.HasSuffix(m.Name, "_seconds"):
 		joined = "max"
 	}

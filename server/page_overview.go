@@ -27,8 +27,6 @@ func (s *Server) overviewPages() []route {
 const (
 	// overviewAge is how long a look at the host is shown, so that many browsers cost one look.
 	overviewAge = time.Second
-	// overviewTime is how long a look may take. It then shows the part that it has.
-	overviewTime = 500 * time.Millisecond
 	// shownWorst is how many objects that need attention, and groups of dead letters, the page lists.
 	shownWorst = 25
 )
@@ -83,7 +81,7 @@ func (o *overview) look(x *exchange) (why.Overview, []dashboard.DeadCount, bool,
 
 // attention returns all that is overdue or stuck, as far as there is time to look.
 func (x *exchange) attention() (why.Overview, error) {
-	ctx, cancel := context.WithTimeout(x.r.Context(), overviewTime)
+	ctx, cancel := context.WithTimeout(x.r.Context(), x.limits.overviewTime)
 	defer cancel()
 	all, err := why.All(ctx, x.source)
 	if errors.Is(err, context.DeadlineExceeded) && x.r.Context().Err() == nil {

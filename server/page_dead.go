@@ -35,7 +35,7 @@ func (x *exchange) deadPage() error {
 	}
 	p := dashboard.Dead{
 		Class: x.param("class"), Name: x.param("name"), Kind: x.param("kind"), Reason: x.param("reason"), Error: x.param("error"),
-		Texts: x.can(auth.Reader), Next: list.Next,
+		Texts: x.can(auth.Reader), Next: list.Next, Damaged: list.Damaged > 0, LastError: list.LastError,
 	}
 	for _, l := range list.Letters {
 		p.Letters = append(p.Letters, l.whole())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/dashboard"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // tear makes dead tasks of the pool thumb, with their names in their inputs.
@@ -49,6 +50,46 @@ func TestPageOfDeadLetters(t *testing.T) {
 	s.posts("operator", at("discard", run), nil, "dead?class=order")
 	s.refused("viewer", "GET", "/v1/jobs/order/f", "", 404, "unknown-job")
 	s.sees("operator", "/ui/dead?class=order", []string{"There is none here"}, []string{"order/f"})
+}
+
+// damage makes a dead letter one that cannot be read.
+func (f *fixture) damage(id storage.ID, seq uint64) {
+	f.t.Helper()
+	o, err := f.host.Store().Find(id)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var b storage.Batch
+	b.For(id)
+	b.SetDead(o.Shard, id, seq, []byte("no JSON"))
+	if _, err := f.host.Store().Commit(&b); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// A letter that cannot be read hides no other: the lists go on behind it, and tell of it. Its error, which may have a
+// text of a user, is for readers.
+func TestPagesGoOnBehindADamagedLetter(t *testing.T) {
+	s := pageShop(t)
+	s.fill()
+	bad := s.letters("task")[0]
+	s.damage(bad.ID, bad.Seq)
+	name := fmt.Sprintf("dead letter %d of %s", bad.Seq, bad.ID)
+	var first letterPage
+	s.as("viewer", "GET", "/v1/dead", "", 200, &first)
+	if len(first.Letters) != 0 || first.Damaged != 1 || first.LastError != "" || first.Next == "" {
+		t.Errorf("the API tells a viewer %+v", first)
+	}
+	s.as("reader", "GET", "/v1/dead", "", 200, &first)
+	if !strings.Contains(first.LastError, name) {
+		t.Errorf("the API tells a reader %+v", first)
+	}
+	const told = "The next letter cannot be read. The list goes on behind it."
+	s.sees("viewer", "/ui/dead", []string{told, "Next page"}, []string{name})
+	s.sees("reader", "/ui/dead", []string{told, name, "Next page"}, nil)
+	s.sees("viewer", "/ui/dead?after="+first.Next, []string{"order/f"}, []string{told})
+	s.sees("viewer", "/ui/overview", []string{"A letter cannot be read", "at an object that cannot be read"}, []string{name, "There are none."})
+	s.sees("operator", "/ui/bulk?do=replay", []string{"1 dead letters match", "1 letter beside these cannot be read", name}, nil)
 }
 
 // An alarm that its object has set meanwhile stays, unless the button says otherwise.

@@ -101,8 +101,18 @@ func TestReplayOfAnAlarmOnItsPage(t *testing.T) {
 	}
 	d := letters.Letters[0]
 	at := "/ui/" + letterLink("letter", d.ID, d.Seq).String()
-	f.sees("operator", at, []string{"Kind alarm", "replay replay in place of its alarm discard…"}, nil)
-	f.posts("operator", "/ui/"+letterLink("replay", d.ID, d.Seq).String()+"&replace=1", nil, "dead?class=note")
+	f.sees("operator", at, []string{"Kind alarm", "replay replay in place of its alarm… discard…"}, nil)
+	ask := "/ui/" + letterLink("replay", d.ID, d.Seq).String()
+	f.sees("operator", ask, []string{"cannot be undone", "an alarm that its object has set meanwhile is lost"}, nil)
+	body := f.ask("operator", "GET", ask, "").body
+	form := regexp.MustCompile(`class="ask" method="post" action="([^"]*)"`).FindStringSubmatch(body)
+	if form == nil || !strings.Contains(form[1], "replace=1") {
+		t.Fatalf("the question has no form: %s", body)
+	}
+	f.posts("operator", resolve(t, ask, html.UnescapeString(form[1])), nil, "dead?class=note")
+	if a := f.ask("operator", "GET", ask, ""); a.status != 404 || pageProblem(t, a) != "unknown-letter" {
+		t.Errorf("a question about no letter: %d %s", a.status, a.body)
+	}
 }
 
 // token is that of the form of a page, and the address of the form.

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -32,7 +33,7 @@ func (s *Server) deadRoutes() []route {
 	return []route{
 		{method: "GET", pattern: "/v1/dead", access: viewer, answer: letterPage{}, handle: (*exchange).listDead,
 			params: deadParams,
-			help:   "List dead letters; below reader without reasons, errors, stacks, arguments and data."},
+			help:   "List dead letters; below reader without reasons, errors, stacks, arguments and data. A page ends before a letter that cannot be read, which it counts as damaged, and next goes on behind it."},
 		{method: "GET", pattern: "/v1/dead/{class}/{name}/{seq}", access: viewer, answer: letter{}, handle: (*exchange).showDead,
 			help: "Show one dead letter; below reader as in the list."},
 		{method: "POST", pattern: "/v1/dead/replay", access: operator, request: oneLetter{}, handle: (*exchange).replayDead,
@@ -56,6 +57,9 @@ type letter struct {
 type letterPage struct {
 	Letters []letter `json:"letters"`
 	Next    string   `json:"next,omitempty"`
+	// Damaged is 1 if the page ends before a letter that cannot be read: LastError names it, and Next goes on behind it.
+	Damaged   int    `json:"damaged,omitempty"`
+	LastError string `json:"lastError,omitempty"`
 }
 
 // deadFilter chooses dead letters.
@@ -118,15 +122,27 @@ func (x *exchange) letters() (page letterPage, err error) {
 	if o.Limit, err = x.limit(); err != nil {
 		return page, err
 	}
-	found, err := x.host.DeadLetters(x.r.Context(), o)
+	found, damaged, err := x.deadLetters(o)
 	if err != nil {
 		return page, err
 	}
 	page = letterPage{Letters: []letter{}, Next: base64.RawURLEncoding.EncodeToString(found.Next)}
+	if damaged != nil {
+		page.Damaged, page.LastError = 1, damaged.Error()
+	}
 	for _, d := range found.Letters {
 		page.Letters = append(page.Letters, letter{d.ID, d.Seq, d})
 	}
 	return page, nil
+}
+
+// deadLetters is a page of dead letters, and the error of a letter that cannot be read, before which the page ends.
+func (x *exchange) deadLetters(o object.DeadLettersOptions) (page object.DeadLetterPage, damaged, err error) {
+	page, err = x.host.DeadLetters(x.r.Context(), o)
+	if errors.Is(err, storage.ErrCorrupt) && len(page.Next) > 0 {
+		damaged, err = err, nil
+	}
+	return page, damaged, err
 }
 
 // time returns a parameter that is a time; zero if it is not there.

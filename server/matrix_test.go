@@ -118,6 +118,7 @@ var uses = map[string]use{
 	"POST /ui/dopool":      {path: "/ui/dopool?pool=print&verb=pause", needs: "operator", whole: true},
 	"GET /ui/dead":         {path: "/ui/dead"},
 	"GET /ui/letter":       {path: "/ui/letter?class=cart&name=NAME&seq=1"},
+	"GET /ui/replay":       {path: "/ui/replay?class=cart&name=NAME&seq=1"},
 	"POST /ui/replay":      {path: "/ui/replay?class=cart&name=NAME&seq=1"},
 	"GET /ui/discard":      {path: "/ui/discard?class=cart&name=NAME&seq=1"},
 	"POST /ui/discard":     {path: "/ui/discard?class=cart&name=NAME&seq=1"},

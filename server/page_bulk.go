@@ -50,7 +50,7 @@ func (x *exchange) bulkPage() error {
 		}
 	}
 	return x.page(dashboard.Bulk{
-		Do: do, Matches: c.Matches, More: c.More, At: c.At, Token: c.Token, Back: back, Run: dashboard.Link{Route: "bulk", Query: url.Values{"do": {do}, "matches": {strconv.Itoa(c.Matches)}}},
+		Do: do, Matches: c.Matches, More: c.More, Damaged: c.Damaged, LastError: c.LastError, At: c.At, Token: c.Token, Back: back, Run: dashboard.Link{Route: "bulk", Query: url.Values{"do": {do}, "matches": {strconv.Itoa(c.Matches)}}},
 	})
 }
 

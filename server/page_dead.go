@@ -19,6 +19,7 @@ func (s *Server) deadPages() []route {
 	return []route{
 		shows("dead", viewer, (*exchange).deadPage, deadParams...),
 		shows("letter", viewer, (*exchange).letterPage, ofClass, ofName, seq),
+		shows("replay", operator, (*exchange).replayPage, ofClass, ofName, seq),
 		acts("replay", operator, (*exchange).replayForm, ofClass, ofName, seq, replace),
 		shows("discard", operator, (*exchange).discardPage, ofClass, ofName, seq),
 		acts("discard", operator, (*exchange).discardForm, ofClass, ofName, seq),
@@ -35,7 +36,7 @@ func (x *exchange) deadPage() error {
 	}
 	p := dashboard.Dead{
 		Class: x.param("class"), Name: x.param("name"), Kind: x.param("kind"), Reason: x.param("reason"), Error: x.param("error"),
-		Texts: x.can(auth.Reader), Next: list.Next,
+		Texts: x.can(auth.Reader), Next: list.Next, Damaged: list.Damaged > 0, LastError: list.LastError,
 	}
 	for _, l := range list.Letters {
 		p.Letters = append(p.Letters, l.whole())
@@ -100,11 +101,7 @@ func (x *exchange) letterPage() error {
 	if x.can(auth.Operator) {
 		p.Verbs = append(p.Verbs, dashboard.Verb{Name: "replay", Help: "make the work due again, with all its attempts", Do: letterLink("replay", id, seq)})
 		if d.Kind == object.DeadAlarm {
-			to, err := letterLink("replay", id, seq).With("replace", "1")
-			if err != nil {
-				return err
-			}
-			p.Verbs = append(p.Verbs, dashboard.Verb{Name: "replay in place of its alarm", Help: "make the work due again, also if the object has set another alarm", Do: to})
+			p.Verbs = append(p.Verbs, dashboard.Verb{Name: inPlace, Help: "make the work due again, also if the object has set another alarm", Ask: letterLink("replay", id, seq)})
 		}
 		p.Verbs = append(p.Verbs, dashboard.Verb{Name: "discard", Help: "give the work up for good", Ask: letterLink("discard", id, seq)})
 	}
@@ -122,6 +119,32 @@ func taskOf(d object.DeadLetter) string {
 	return data.Task.String()
 }
 
+// inPlace is the replay that takes the place of an alarm.
+const inPlace = "replay in place of its alarm"
+
+// replayPage asks whether a replay may take the place of the alarm that the object has set meanwhile.
+func (x *exchange) replayPage() error {
+	return x.askLetter("replay", dashboard.Ask{Verb: inPlace, Help: "make the work of one dead letter due again; an alarm that its object has set meanwhile is lost"}, "replace", "1")
+}
+
+// askLetter asks about the letter that the parameters name, before a verb that cannot be undone. The form leads to a
+// route with the pairs of Link.With.
+func (x *exchange) askLetter(route string, p dashboard.Ask, pairs ...any) error {
+	id, seq, err := x.letterOf()
+	if err != nil {
+		return err
+	}
+	if _, err := x.host.DeadLetter(x.r.Context(), id, seq); err != nil {
+		return err
+	}
+	p.Final, p.Of = true, "dead letter "+strconv.FormatUint(seq, 10)+" of "+dashboard.Name(id.Class)+"/"+dashboard.Name(id.Name)
+	p.Back = letterLink("letter", id, seq)
+	if p.Do, err = letterLink(route, id, seq).With(pairs...); err != nil {
+		return err
+	}
+	return x.page(p)
+}
+
 func (x *exchange) replayForm() error {
 	id, seq, err := x.letterOf()
 	if err != nil {
@@ -131,17 +154,7 @@ func (x *exchange) replayForm() error {
 }
 
 func (x *exchange) discardPage() error {
-	id, seq, err := x.letterOf()
-	if err != nil {
-		return err
-	}
-	if _, err := x.host.DeadLetter(x.r.Context(), id, seq); err != nil {
-		return err
-	}
-	return x.page(dashboard.Ask{
-		Verb: "discard", Help: "give the work of one dead letter up for good; the run of a workflow is terminated", Final: true,
-		Of: "dead letter " + strconv.FormatUint(seq, 10) + " of " + dashboard.Name(id.Class) + "/" + dashboard.Name(id.Name), Back: letterLink("letter", id, seq), Do: letterLink("discard", id, seq),
-	})
+	return x.askLetter("discard", dashboard.Ask{Verb: "discard", Help: "give the work of one dead letter up for good; the run of a workflow is terminated"})
 }
 
 func (x *exchange) discardForm() error {

@@ -7,9 +7,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/dashboard"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // tear makes dead tasks of the pool thumb, with their names in their inputs.
@@ -50,6 +52,46 @@ func TestPageOfDeadLetters(t *testing.T) {
 	s.sees("operator", "/ui/dead?class=order", []string{"There is none here"}, []string{"order/f"})
 }
 
+// damage makes a dead letter one that cannot be read.
+func (f *fixture) damage(id storage.ID, seq uint64) {
+	f.t.Helper()
+	o, err := f.host.Store().Find(id)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var b storage.Batch
+	b.For(id)
+	b.SetDead(o.Shard, id, seq, []byte("no JSON"))
+	if _, err := f.host.Store().Commit(&b); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// A letter that cannot be read hides no other: the lists go on behind it, and tell of it. Its error, which may have a
+// text of a user, is for readers.
+func TestPagesGoOnBehindADamagedLetter(t *testing.T) {
+	s := pageShop(t)
+	s.fill()
+	bad := s.letters("task")[0]
+	s.damage(bad.ID, bad.Seq)
+	name := fmt.Sprintf("dead letter %d of %s", bad.Seq, bad.ID)
+	var first letterPage
+	s.as("viewer", "GET", "/v1/dead", "", 200, &first)
+	if len(first.Letters) != 0 || first.Damaged != 1 || first.LastError != "" || first.Next == "" {
+		t.Errorf("the API tells a viewer %+v", first)
+	}
+	s.as("reader", "GET", "/v1/dead", "", 200, &first)
+	if !strings.Contains(first.LastError, name) {
+		t.Errorf("the API tells a reader %+v", first)
+	}
+	const told = "The next letter cannot be read. The list goes on behind it."
+	s.sees("viewer", "/ui/dead", []string{told, "Next page"}, []string{name})
+	s.sees("reader", "/ui/dead", []string{told, name, "Next page"}, nil)
+	s.sees("viewer", "/ui/dead?after="+first.Next, []string{"order/f"}, []string{told})
+	s.sees("viewer", "/ui/overview", []string{"A letter cannot be read", "at an object that cannot be read"}, []string{name, "There are none."})
+	s.sees("operator", "/ui/bulk?do=replay", []string{"1 dead letters match", "1 letter beside these cannot be read", name}, nil)
+}
+
 // An alarm that its object has set meanwhile stays, unless the button says otherwise.
 func TestReplayOfAnAlarmOnItsPage(t *testing.T) {
 	f := odd(t)
@@ -59,8 +101,18 @@ func TestReplayOfAnAlarmOnItsPage(t *testing.T) {
 	}
 	d := letters.Letters[0]
 	at := "/ui/" + letterLink("letter", d.ID, d.Seq).String()
-	f.sees("operator", at, []string{"Kind alarm", "replay replay in place of its alarm discard…"}, nil)
-	f.posts("operator", "/ui/"+letterLink("replay", d.ID, d.Seq).String()+"&replace=1", nil, "dead?class=note")
+	f.sees("operator", at, []string{"Kind alarm", "replay replay in place of its alarm… discard…"}, nil)
+	ask := "/ui/" + letterLink("replay", d.ID, d.Seq).String()
+	f.sees("operator", ask, []string{"cannot be undone", "an alarm that its object has set meanwhile is lost"}, nil)
+	body := f.ask("operator", "GET", ask, "").body
+	form := regexp.MustCompile(`class="ask" method="post" action="([^"]*)"`).FindStringSubmatch(body)
+	if form == nil || !strings.Contains(form[1], "replace=1") {
+		t.Fatalf("the question has no form: %s", body)
+	}
+	f.posts("operator", resolve(t, ask, html.UnescapeString(form[1])), nil, "dead?class=note")
+	if a := f.ask("operator", "GET", ask, ""); a.status != 404 || pageProblem(t, a) != "unknown-letter" {
+		t.Errorf("a question about no letter: %d %s", a.status, a.body)
+	}
 }
 
 // token is that of the form of a page, and the address of the form.
@@ -77,7 +129,7 @@ func (f *fixture) token(who, at string) (to, token string) {
 // ended asks for the page of a run until it has ended.
 func (f *fixture) ended(who, at string) string {
 	f.t.Helper()
-	for f.t.Context().Err() == nil {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		a := f.ask(who, "GET", at, "")
 		if a.status != 200 {
 			f.t.Fatalf("%s: %d %s", at, a.status, a.body)

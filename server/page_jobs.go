@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -181,11 +180,11 @@ func (x *exchange) viewPage() error {
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	if err := json.Indent(&b, raw, "", "  "); err != nil {
+	text, err := indented(raw)
+	if err != nil {
 		return fmt.Errorf("page: the view %s of %s: %w", d.Name, class, err)
 	}
-	return x.page(dashboard.View{ID: storage.ID{Class: class, Name: name}, View: d.Name, JSON: b.String()})
+	return x.page(dashboard.View{ID: storage.ID{Class: class, Name: name}, View: d.Name, JSON: text})
 }
 
 // seeJob goes to the page of a job after a verb, or to the list if the verb has deleted it.

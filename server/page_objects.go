@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/hex"
 	"encoding/json"
@@ -113,9 +112,7 @@ func (x *exchange) valuePage() error {
 	v := dashboard.Value{ID: id, Key: key, SizeBytes: page.Keys[0].SizeBytes}
 	switch raw := page.Keys[0].Value; {
 	case json.Valid(raw) && utf8.Valid(raw):
-		var b bytes.Buffer
-		_ = json.Indent(&b, raw, "", "  ") // it is valid
-		v.JSON = b.String()
+		v.JSON, _ = indented(raw) // it is valid
 	default:
 		v.Hex = hex.Dump(raw)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/server/auth"
 	"github.com/holdfast-dev/holdfast/server/dashboard"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // overviewPages are the pages about the whole host.
@@ -27,8 +28,6 @@ func (s *Server) overviewPages() []route {
 const (
 	// overviewAge is how long a look at the host is shown, so that many browsers cost one look.
 	overviewAge = time.Second
-	// overviewTime is how long a look may take. It then shows the part that it has.
-	overviewTime = 500 * time.Millisecond
 	// shownWorst is how many objects that need attention, and groups of dead letters, the page lists.
 	shownWorst = 25
 )
@@ -36,11 +35,19 @@ const (
 // overview is the newest look at what needs attention. The mutex guards all fields; it is held during a look, so that
 // there is one at a time.
 type overview struct {
-	mu      sync.Mutex
-	at      time.Time // when the look began; zero: there was none
+	mu     sync.Mutex
+	at     time.Time // when the look began; zero: there was none
+	newest look
+}
+
+// look is what one look has found.
+type look struct {
 	reasons why.Overview
+	unread  error // of an object that reasons end before
 	dead    []dashboard.DeadCount
+	letters int  // that dead counts
 	more    bool // letters
+	damaged bool // a letter behind them cannot be read
 }
 
 // wait lets a request for a part of the page wait until a new look may begin, because it asks for a change that an
@@ -59,37 +66,41 @@ func (o *overview) wait(x *exchange) error {
 }
 
 // look returns the newest look, or a new one if that is too old. The slices belong to all.
-func (o *overview) look(x *exchange) (why.Overview, []dashboard.DeadCount, bool, error) {
+func (o *overview) look(x *exchange) (seen look, err error) {
 	if err := o.wait(x); err != nil {
-		return why.Overview{}, nil, false, err
+		return seen, err
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	began := time.Now()
 	if began.Sub(o.at) < overviewAge {
-		return o.reasons, o.dead, o.more, nil
+		return o.newest, nil
 	}
-	reasons, err := x.attention()
+	reasons, unread, err := x.attention()
 	if err != nil {
-		return reasons, nil, false, err
+		return seen, err
 	}
-	letters, err := x.host.DeadLetters(x.r.Context(), object.DeadLettersOptions{Limit: object.MaxPage})
+	letters, damaged, err := x.deadLetters(object.DeadLettersOptions{Limit: object.MaxPage})
 	if err != nil && x.host.Err() == nil { // a host that has ended reads no row
-		return reasons, nil, false, err
+		return seen, err
 	}
-	o.reasons, o.dead, o.more, o.at = reasons, countDead(letters.Letters), len(letters.Next) > 0, began
-	return o.reasons, o.dead, o.more, nil
+	o.newest, o.at = look{reasons, unread, countDead(letters.Letters), len(letters.Letters), len(letters.Next) > 0, damaged != nil}, began
+	return o.newest, nil
 }
 
-// attention returns all that is overdue or stuck, as far as there is time to look.
-func (x *exchange) attention() (why.Overview, error) {
-	ctx, cancel := context.WithTimeout(x.r.Context(), overviewTime)
+// attention returns all that is overdue or stuck, as far as there is time to look, and up to an object that cannot be
+// read; unread is its error.
+func (x *exchange) attention() (all why.Overview, unread, err error) {
+	ctx, cancel := context.WithTimeout(x.r.Context(), x.limits.overviewTime)
 	defer cancel()
-	all, err := why.All(ctx, x.source)
-	if errors.Is(err, context.DeadlineExceeded) && x.r.Context().Err() == nil {
+	all, err = why.All(ctx, x.source)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && x.r.Context().Err() == nil:
 		all.More, err = true, nil
+	case errors.Is(err, storage.ErrCorrupt):
+		all.More, unread, err = true, err, nil
 	}
-	return all, err
+	return all, unread, err
 }
 
 // countDead counts letters by class, kind and error, the most first.
@@ -116,10 +127,11 @@ func countDead(letters []object.DeadLetter) []dashboard.DeadCount {
 }
 
 func (x *exchange) overviewPage() error {
-	reasons, dead, more, err := x.overview.look(x)
+	seen, err := x.overview.look(x)
 	if err != nil {
 		return err
 	}
+	reasons := seen.reasons
 	h, err := x.healthNow()
 	if err != nil {
 		return err
@@ -127,7 +139,7 @@ func (x *exchange) overviewPage() error {
 	store := x.host.Store()
 	previous := store.Previous()
 	p := dashboard.Overview{
-		Program: program(), Recovered: h.Recoveries, Dead: dead, MoreDead: more, More: reasons.More,
+		Program: program(), Recovered: h.Recoveries, Dead: seen.dead, LookedAt: seen.letters, AllDead: !seen.more, Damaged: seen.damaged, More: reasons.More,
 		Store: dashboard.Store{
 			Epoch: h.Epoch, OpenedAt: store.OpenedAt(), New: previous.Epoch == 0, Crashes: previous.Crashes,
 			Failed: h.Failed, NoSpace: h.NoSpace, Closing: h.Closing,
@@ -139,8 +151,11 @@ func (x *exchange) overviewPage() error {
 		return err
 	}
 	p.Host, p.Worst = reasons.Store, reasons.Answers
+	if seen.unread != nil {
+		p.Unread, p.LastError = true, seen.unread.Error()
+	}
 	if !x.can(auth.Reader) {
-		p.Dead = withoutErrors(dead)
+		p.Dead, p.LastError = withoutErrors(seen.dead), ""
 	}
 	if len(p.Dead) > shownWorst {
 		p.Dead, p.MoreDead = p.Dead[:shownWorst], true

@@ -52,6 +52,8 @@ type limits struct {
 	// A page waits for pageTime for what a job or a partition tells of itself. One that does not tell may be held by
 	// a turn, and the page says why all the same.
 	pageTime time.Duration
+	// A look at the host for the first page takes at most overviewTime, and shows the part that it has.
+	overviewTime time.Duration
 }
 
 // bodyPart is how many bytes of a body are read at a time.
@@ -61,7 +63,7 @@ var defaultLimits = limits{
 	bodyTime: 10 * time.Second, bodyTimePerPart: time.Second, answerTime: 10 * time.Second,
 	headerTime: 5 * time.Second, idleTime: 2 * time.Minute, headerBytes: 16 << 10,
 	streams: 10_000, streamsEach: 100, writeTime: 10 * time.Second, pingEvery: 15 * time.Second, checkEvery: 5 * time.Second,
-	pageTime: 2 * time.Second,
+	pageTime: 2 * time.Second, overviewTime: 500 * time.Millisecond,
 }
 
 // New makes the server of a host. The host stays the caller's, and the caller shuts it down. It returns an

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
@@ -95,6 +96,7 @@ func startOn(t *testing.T, o object.Options, change func(*Config), classes ...ob
 	if err != nil {
 		t.Fatal(err)
 	}
+	srv.limits.overviewTime = time.Minute // the first page has all that it looks for, also on a slow machine
 	web := httptest.NewServer(srv)
 	t.Cleanup(web.Close)
 	return &fixture{t, host, srv, web, log}

@@ -12,6 +12,8 @@ type Dead struct {
 	Texts                            bool   // the principal may see errors and reasons, and filter by them
 	Letters                          []object.DeadLetter
 	Next                             string // the parameter after of the next page; empty: this is the last
+	Damaged                          bool   // the page ends before a letter that cannot be read
+	LastError                        string // names that letter
 	Verbs                            []Verb // over all letters that match
 }
 
@@ -33,10 +35,13 @@ type Bulk struct {
 	Do      string // replay or discard
 	Matches int
 	More    bool // there are more than that
-	At      time.Time
-	Token   string // of the count
-	Run     Link   // of the form
-	Back    Link
+	// Damaged is how many letters cannot be read, and LastError names the last of them.
+	Damaged   int
+	LastError string
+	At        time.Time
+	Token     string // of the count
+	Run       Link   // of the form
+	Back      Link
 }
 
 func (b Bulk) page() (name, title string) { return "bulk", b.Do + " dead letters" }

@@ -17,11 +17,17 @@ type Overview struct {
 	// More says that there are more than could be looked at.
 	Reasons []ReasonCount
 	Worst   []why.Answer
-	More    bool
-	// Dead are the dead letters, the most first; MoreDead says that there are more.
-	Dead     []DeadCount
-	MoreDead bool
-	Classes  []Class
+	// Unread says that the look has ended at an object that cannot be read, and LastError is its error.
+	Unread    bool
+	LastError string
+	More      bool
+	// Dead are the dead letters, the most first; MoreDead says that there are more groups. LookedAt is how many letters
+	// they are of; AllDead says that these are all, and Damaged that one behind them cannot be read.
+	Dead             []DeadCount
+	MoreDead         bool
+	LookedAt         int
+	AllDead, Damaged bool
+	Classes          []Class
 	// Recovered is how many executions were recovered since the opening.
 	Recovered int
 }

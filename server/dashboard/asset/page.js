@@ -89,8 +89,8 @@
       const closed = stream.readyState === EventSource.CLOSED; // else the browser comes back by itself
       tell({ state: "reconnecting", all: closed }); // a session that is over leads to the form
       if (!closed) return;
-      again = setTimeout(open, delay * (0.5 + Math.random()));
-      delay = Math.min(2 * delay, 20000);
+      again = setTimeout(open, delay * (0.5 + Math.random() / 2));
+      delay = Math.min(2 * delay, 10000);
     });
   }
   function close() {

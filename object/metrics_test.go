@@ -233,6 +233,7 @@ func TestMetricUp(t *testing.T) {
 				if _, err := f.call("a", put("k", "w")); !errors.Is(err, object.ErrStorage) {
 					t.Error(err)
 				}
+				synctest.Wait() // the host ends beside the answer
 				wantValues(t, f, map[string]float64{"holdfast_up": 0})
 			}
 			_ = f.host.Shutdown(context.Background()) // returns the error of the store

@@ -27,6 +27,7 @@ type exchange struct {
 	query url.Values // the parameters that the route has
 	err   error      // of the handler
 	timed bool       // the body has had a deadline
+	polls bool       // it is a long poll: its time tells nothing of the server
 }
 
 // json answers with a value in JSON.

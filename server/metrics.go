@@ -52,7 +52,7 @@ func (x *exchange) count(began time.Time) {
 		status = http.StatusOK // net/http writes it
 	}
 	x.metrics.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
-	if x.route == nil || !x.route.streams() {
+	if x.route == nil || !x.route.streams() && !x.polls {
 		x.metrics.seconds.WithLabelValues(route).Observe(time.Since(began).Seconds())
 	}
 }

@@ -95,6 +95,21 @@ func TestMetricsOfStreams(t *testing.T) {
 	f.wantSamples("holdfast_stream_dropped_total") // the client has left by itself
 }
 
+// A long poll counts as a request, and its time does not count as that of one, unless it is refused.
+func TestMetricsOfLongPolls(t *testing.T) {
+	s := openShop(t, memory(), nil)
+	path := "/v1/pools/thumb/tasks/" + s.enqueue("thumb", `{"in": {"name": "cat"}}`) + "/wait?timeout="
+	for timeout, want := range map[string]int{"60s": 200, "soon": 400} {
+		if got := s.serveOnce("viewer", "GET", path+timeout, "localhost"); got != want {
+			t.Errorf("a wait of %s: %d", timeout, got)
+		}
+	}
+	const of = `{route="/v1/pools/{pool}/tasks/{id}/wait"}`
+	s.wantSamples("holdfast_http_seconds_count"+of, "holdfast_http_seconds_count"+of+" 1")
+	s.wantSamples(`holdfast_http_requests_total{code="200",method="GET",route="/v1/pools/{pool}/tasks/{id}/wait"}`,
+		`holdfast_http_requests_total{code="200",method="GET",route="/v1/pools/{pool}/tasks/{id}/wait"} 1`)
+}
+
 // The page has each metric of the server as the table has it, and those of the host.
 func TestMetricsOfTheTable(t *testing.T) {
 	f := start(t, nil, bells)

@@ -41,6 +41,7 @@ func (s *streams) enter(ctx context.Context, who string, most limits) (_ context
 // caller calls leave.
 func (x *exchange) poll() (leave func(), err error) {
 	_, leave, err = x.streams.enter(x.r.Context(), x.who.ID, x.limits)
+	x.polls = err == nil
 	return leave, err
 }
 

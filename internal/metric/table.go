@@ -67,7 +67,7 @@ var (
 // The metrics of the server, which a host without one does not have.
 var (
 	HTTPRequests  = web.counter("http_requests_total", "Answered requests by the pattern of the route, method and status. A request without a route has the route none.", "route", "method", "code")
-	HTTPSeconds   = web.histogram("http_seconds", "Time from a request's begin to the end of its answer. Streams are left out, because they last as long as their clients want.", "route")
+	HTTPSeconds   = web.histogram("http_seconds", "Time from a request's begin to the end of its answer. Streams and long polls are left out, because they last as long as their clients want.", "route")
 	Streams       = web.gauge("streams", "Streams of events and long polls that are open.")
 	StreamDropped = web.counter("stream_dropped_total", "Streams that the server ended, or that lost events, by why: missed (the client fell behind, and got the state), slow, revoked, closing, failed.", "why")
 )

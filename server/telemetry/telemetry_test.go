@@ -200,8 +200,47 @@ func TestSpansOfARequest(t *testing.T) {
 			}
 		}
 	}
-	if spans := ask("SECRET", "/livez", ""); len(spans) != 1 || spans["_OTHER"].Name == "" {
-		t.Errorf("a method that a client makes up: %v", spans)
+	for method, want := range map[string]string{"SECRET": "HTTP _OTHER", "TRACE": "TRACE TRACE", "CONNECT": "CONNECT CONNECT"} {
+		for name, s := range ask(method, "/livez", "") {
+			if got := name + " " + attributeOf(s, "http.request.method"); got != want {
+				t.Errorf("%s: %s", method, got)
+			}
+		}
+	}
+}
+
+// A handler that panics makes an error of its span, with the status that it has sent, if any. One
+// that returns without an answer has the status of net/http.
+func TestSpanOfAPanic(t *testing.T) {
+	f := start(t, false)
+	for _, c := range []struct {
+		sends  int
+		panics bool
+		status string
+		code   codes.Code
+	}{
+		{0, false, "200", codes.Unset}, {0, true, "", codes.Error}, {200, true, "200", codes.Error},
+		{499, false, "499", codes.Unset}, {500, false, "500", codes.Error},
+	} {
+		h := telemetry.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if c.sends != 0 {
+				w.WriteHeader(c.sends)
+			}
+			if c.panics {
+				panic(http.ErrAbortHandler)
+			}
+		}), f.options)
+		func() {
+			defer func() {
+				if got := recover(); (got != nil) != c.panics {
+					t.Errorf("%+v: the caller gets the panic %v", c, got)
+				}
+			}()
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+		}()
+		if s := f.take()["GET"]; attributeOf(s, "http.response.status_code") != c.status || s.Status.Code != c.code || s.EndTime.IsZero() {
+			t.Errorf("%+v: status %q, %v", c, attributeOf(s, "http.response.status_code"), s.Status)
+		}
 	}
 }
 

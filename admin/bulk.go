@@ -127,14 +127,29 @@ var errSkipped = errors.New("skipped")
 // list of jobs or letters cannot be read; a count then begins the rest anew. The token is used up in
 // any case. Error: ErrNoToken, ErrNoProgram, or the reason for an early end.
 func (a *Admin) Run(ctx context.Context, token string, told func(Progress)) (p Progress, err error) {
-	if a.host == nil {
-		return p, ErrNoProgram
-	}
-	seams := a.host.Seams()
-	b, err := a.tokens.take(token, seams.Steady())
+	run, err := a.Begin(token)
 	if err != nil {
 		return p, err
 	}
+	return run(ctx, told)
+}
+
+// Begin uses the token up, and returns what Run does with it, to be called once, for a caller that tells first that
+// the token was good. Error: ErrNoToken or ErrNoProgram.
+func (a *Admin) Begin(token string) (run func(ctx context.Context, told func(Progress)) (Progress, error), err error) {
+	if a.host == nil {
+		return nil, ErrNoProgram
+	}
+	b, err := a.tokens.take(token, a.host.Seams().Steady())
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, told func(Progress)) (Progress, error) { return a.run(ctx, b, told) }, nil
+}
+
+// run runs a bulk verb whose token was taken.
+func (a *Admin) run(ctx context.Context, b bulk, told func(Progress)) (p Progress, err error) {
+	seams := a.host.Seams()
 	next := time.Time{}
 	err = b.run(ctx, func(act func() error) error {
 		if err := seams.Sleep(ctx, next.Sub(seams.Steady())); err != nil {

@@ -47,7 +47,7 @@ func checkPath(u *url.URL) error {
 	if !ok {
 		return badRequest("the path does not begin with a slash")
 	}
-	if path == "" {
+	if path == "" || u.EscapedPath() == ui {
 		return nil
 	}
 	for segment := range strings.SplitSeq(path, "/") {
@@ -106,6 +106,17 @@ func (x *exchange) allowed() error {
 		}
 	}
 	return nil
+}
+
+// stillMay reports whether the principal of the request still has the role of the route. It gets the rights that it has
+// now.
+func (x *exchange) stillMay() bool {
+	who, err := x.config.Auth.Authenticate(x.r)
+	if err != nil || who.ID != x.who.ID {
+		return false
+	}
+	x.who = who
+	return x.allowed() == nil
 }
 
 // needs returns a problem 403 if the principal's role is below one.

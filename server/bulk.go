@@ -71,13 +71,19 @@ func (x *exchange) countJobs() error {
 	if err != nil {
 		return err
 	}
-	return x.counted(jobsOf, c, right)
+	return x.counted(jobsOf, c, ticket{Right: right, Matches: c.Matches})
 }
 
 // bulkRight is the right that a principal needs to run a count: a verb on all jobs of a class with names that
-// begin with the prefix. It goes with the token, so that it is asked for again at the run. It is zero for dead
-// letters, which need the role of the route alone.
+// begin with the prefix. It is zero for dead letters, which need the role of the route alone.
 type bulkRight struct{ Verb, Class, Prefix string }
+
+// ticket goes with the token of a count: the right, which is asked for again at the run, and what a page tells of it.
+type ticket struct {
+	Right   bulkRight
+	Do      string // with dead letters: replay or discard
+	Matches int
+}
 
 // mayRun returns a problem unless the principal has the right now. A grant of a prefix covers all names
 // that begin with a longer one.
@@ -105,7 +111,7 @@ func (x *exchange) countDead() error {
 	if err != nil {
 		return err
 	}
-	return x.counted(deadOf, c, bulkRight{})
+	return x.counted(deadOf, c, ticket{Do: b.Do, Matches: c.Matches})
 }
 
 // deadCount counts dead letters.
@@ -125,17 +131,17 @@ const (
 )
 
 // counted answers with a count, whose token only this principal can use, and only for this route.
-func (x *exchange) counted(of string, c jobadmin.Count, right bulkRight) error {
-	c, err := x.sealed(of, c, right)
+func (x *exchange) counted(of string, c jobadmin.Count, t ticket) error {
+	c, err := x.sealed(of, c, t)
 	if err != nil {
 		return err
 	}
 	return x.json(http.StatusOK, c)
 }
 
-// sealed is a count with its token bound to the principal, to what it is of, and to a right.
-func (x *exchange) sealed(of string, c jobadmin.Count, right bulkRight) (jobadmin.Count, error) {
-	raw, err := json.Marshal(right)
+// sealed is a count with its token bound to the principal, to what it is of, and to a ticket.
+func (x *exchange) sealed(of string, c jobadmin.Count, t ticket) (jobadmin.Count, error) {
+	raw, err := json.Marshal(t)
 	if err != nil {
 		return c, fmt.Errorf("answer: %w", err)
 	}
@@ -151,22 +157,22 @@ func (x *exchange) seal(of, token string) []byte {
 	return h.Sum(nil)
 }
 
-// unsealed returns the token of a count of this principal and the right that it needs, or jobadmin.ErrNoToken.
-func (x *exchange) unsealed(of, text string) (token string, right bulkRight, err error) {
+// unsealed returns the token of a count of this principal and its ticket, or jobadmin.ErrNoToken.
+func (x *exchange) unsealed(of, text string) (token string, t ticket, err error) {
 	i := strings.LastIndexByte(text, '.')
 	if i < 0 {
-		return "", right, jobadmin.ErrNoToken
+		return "", t, jobadmin.ErrNoToken
 	}
 	sum, err := base64.RawURLEncoding.DecodeString(text[i+1:])
 	if err != nil || !hmac.Equal(sum, x.seal(of, text[:i])) {
-		return "", right, jobadmin.ErrNoToken
+		return "", t, jobadmin.ErrNoToken
 	}
 	token, encoded, _ := strings.Cut(text[:i], ".")
 	raw, err := base64.RawURLEncoding.DecodeString(encoded)
-	if err != nil || json.Unmarshal(raw, &right) != nil {
-		return "", right, jobadmin.ErrNoToken
+	if err != nil || json.Unmarshal(raw, &t) != nil {
+		return "", t, jobadmin.ErrNoToken
 	}
-	return token, right, nil
+	return token, t, nil
 }
 
 // bulkLine is one line of the answer of a bulk verb.
@@ -191,11 +197,11 @@ func (x *exchange) runBulk(of string) error {
 	if err := x.decode(&b); err != nil {
 		return err
 	}
-	token, right, err := x.unsealed(of, b.Token)
+	token, t, err := x.unsealed(of, b.Token)
 	if err != nil {
 		return err
 	}
-	if err := x.mayRun(right); err != nil {
+	if err := x.mayRun(t.Right); err != nil {
 		return err
 	}
 	ctx, cancel := x.untilEnd(x.r.Context(), maxRun)

@@ -354,15 +354,9 @@ func (st *stream) look() error {
 	return nil
 }
 
-// stillMay reports whether the principal of the request may still see the stream. It gets the
-// role that it has now.
+// stillMay reports whether the principal of the request may still see the stream.
 func (st *stream) stillMay() bool {
-	who, err := st.config.Auth.Authenticate(st.r)
-	if err != nil || who.ID != st.who.ID {
-		return false
-	}
-	st.who = who
-	return st.allowed() == nil && (!st.single() || st.sees(st.of.Name) == nil)
+	return st.exchange.stillMay() && (!st.single() || st.sees(st.of.Name) == nil)
 }
 
 // streamed is an event on the wire.

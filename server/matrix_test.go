@@ -89,6 +89,7 @@ var uses = map[string]use{
 	"GET /v1/object/events":                 {path: "/v1/object/events?class=cart&name=NAME"},
 
 	"GET /ui":              {path: "/ui"},
+	"GET /ui/{$}":          {path: "/ui/"},
 	"GET /ui/signin":       {path: "/ui/signin"},
 	"POST /ui/signin":      {path: "/ui/signin", body: "token=x"},
 	"POST /ui/signout":     {path: "/ui/signout"},
@@ -123,7 +124,7 @@ var uses = map[string]use{
 	"GET /ui/discard":      {path: "/ui/discard?class=cart&name=NAME&seq=1"},
 	"POST /ui/discard":     {path: "/ui/discard?class=cart&name=NAME&seq=1"},
 	"GET /ui/bulk":         {path: "/ui/bulk?do=replay"},
-	"POST /ui/bulk":        {path: "/ui/bulk?do=replay", body: "token=x"},
+	"POST /ui/bulk":        {path: "/ui/bulk", body: "token=x"},
 	"GET /ui/bulkrun":      {path: "/ui/bulkrun?id=x", nothing: true},
 	"POST /ui/bulkstop":    {path: "/ui/bulkstop?id=x", nothing: true},
 }

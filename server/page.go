@@ -158,7 +158,7 @@ func (s *Server) local(address string) string {
 	route, query, _ := strings.Cut(address, "?")
 	values, err := url.ParseQuery(query)
 	for _, rt := range s.pageRoutes() {
-		if err == nil && rt.method == http.MethodGet && rt.access != open && rt.pattern == ui+route {
+		if err == nil && rt.method == http.MethodGet && rt.access != open && !rt.streams() && rt.pattern == ui+route && !strings.Contains(route, "{") {
 			return dashboard.Link{Route: route, Query: values}.String()
 		}
 	}

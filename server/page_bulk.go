@@ -3,24 +3,25 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"net/url"
-	"strconv"
+	"slices"
 	"sync"
+	"time"
 
 	jobadmin "github.com/holdfast-dev/holdfast/admin"
 	"github.com/holdfast-dev/holdfast/object"
-	"github.com/holdfast-dev/holdfast/server/auth"
 	"github.com/holdfast-dev/holdfast/server/dashboard"
 )
 
 // bulkPages are the pages of a verb over many dead letters: the count, and a run with its token.
 func (s *Server) bulkPages() []route {
-	do, matches := param{name: "do", help: "replay or discard"}, param{name: "matches", kind: number, help: "of the count"}
+	do := param{name: "do", help: "replay or discard"}
 	id := param{name: "id", help: "of the run"}
 	return []route{
 		shows("bulk", operator, (*exchange).bulkPage, append([]param{do}, bulkFilters...)...),
-		acts("bulk", operator, (*exchange).bulkForm, do, matches),
+		acts("bulk", operator, (*exchange).bulkForm),
 		shows("bulkrun", operator, (*exchange).bulkRunPage, id),
 		acts("bulkstop", operator, (*exchange).bulkStopForm, id),
 	}
@@ -40,7 +41,7 @@ func (x *exchange) bulkPage() error {
 	if err != nil {
 		return err
 	}
-	if c, err = x.sealed(deadOf, c, bulkRight{}); err != nil {
+	if c, err = x.sealed(deadOf, c, ticket{Do: do, Matches: c.Matches}); err != nil {
 		return err
 	}
 	back := dashboard.Link{Route: "dead", Query: url.Values{}}
@@ -50,7 +51,7 @@ func (x *exchange) bulkPage() error {
 		}
 	}
 	return x.page(dashboard.Bulk{
-		Do: do, Matches: c.Matches, More: c.More, Damaged: c.Damaged, LastError: c.LastError, At: c.At, Token: c.Token, Back: back, Run: dashboard.Link{Route: "bulk", Query: url.Values{"do": {do}, "matches": {strconv.Itoa(c.Matches)}}},
+		Do: do, Matches: c.Matches, More: c.More, Damaged: c.Damaged, LastError: c.LastError, At: c.At, Token: c.Token, Back: back, Run: dashboard.Link{Route: "bulk"},
 	})
 }
 
@@ -109,6 +110,14 @@ func (r *pageRuns) dropLocked() {
 	}
 }
 
+// forget takes out a run that has not begun.
+func (r *pageRuns) forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.all, id)
+	r.order = slices.DeleteFunc(r.order, func(other string) bool { return other == id })
+}
+
 // update changes a run.
 func (r *pageRuns) update(change func()) {
 	r.mu.Lock()
@@ -127,63 +136,91 @@ func (r *pageRuns) find(id, who string) (now dashboard.BulkRun, stop context.Can
 	return run.BulkRun, run.cancel
 }
 
-// bulkForm begins the run of a token, which goes on when the browser has left: it ends with Serve and after maxRun.
+// bulkForm begins the run of a token, which goes on when the browser has left: it ends with Serve, after maxRun, and
+// when its principal may not do it any more.
 func (x *exchange) bulkForm() error {
 	form, err := x.form(x.config.MaxBodyBytes)
 	if err != nil {
 		return err
 	}
-	token, right, err := x.unsealed(deadOf, form.Get("token"))
+	token, t, err := x.unsealed(deadOf, form.Get("token"))
 	if err != nil {
 		return err
 	}
-	if err := x.mayRun(right); err != nil {
+	if err := x.mayRun(t.Right); err != nil {
 		return err
 	}
 	if x.serving.ending.Err() != nil {
 		return object.ErrShutdown
 	}
-	ctx, cancel := x.untilEnd(context.WithoutCancel(x.r.Context()), maxRun)
-	run := &pageRun{BulkRun: dashboard.BulkRun{Do: x.param("do"), Matches: x.number("matches")}, who: x.who.ID, cancel: cancel}
+	bounded, end := x.untilEnd(context.WithoutCancel(x.r.Context()), maxRun)
+	ctx, cancel := context.WithCancelCause(bounded)
+	stop := func() { cancel(errStopped); end() }
+	run := &pageRun{BulkRun: dashboard.BulkRun{Do: t.Do, Matches: t.Matches}, who: x.who.ID, cancel: stop}
 	id, err := x.runs.begin(run)
 	if err != nil {
-		cancel()
+		stop()
 		return err
 	}
-	srv := x.Server // the exchange is over when its handler returns
-	srv.spawn(func() {
-		defer cancel()
-		srv.runLetters(ctx, run, token)
+	letters, err := x.operations.admin.Begin(token)
+	if err != nil {
+		x.runs.forget(id)
+		stop()
+		return err
+	}
+	later := &exchange{Server: x.Server, r: x.r.Clone(bounded), route: x.route, who: x.who} // x is over when its handler returns
+	x.spawn(func() {
+		defer stop()
+		later.runLetters(ctx, cancel, run, letters)
 	})
 	return x.see("bulkrun", "id", id)
 }
 
-// runLetters runs the verb of a token, and notes how far it is.
-func (s *Server) runLetters(ctx context.Context, run *pageRun, token string) {
+var errStopped = errors.New("server: the principal has stopped the run")
+
+// runLetters runs a verb over letters, and notes how far it is. It asks for the principal again as streams do.
+func (x *exchange) runLetters(ctx context.Context, cancel context.CancelCauseFunc, run *pageRun, letters func(context.Context, func(jobadmin.Progress)) (jobadmin.Progress, error)) {
 	ended := false
 	defer func() {
 		if !ended { // it has panicked
-			s.runs.update(func() { run.Ended, run.Problem = true, "the server has failed" })
+			x.runs.update(func() { run.Ended, run.Problem = true, "the server has failed" })
 		}
 	}()
 	note := func(p jobadmin.Progress) {
-		s.runs.update(func() { run.Done, run.Skipped, run.Refused, run.LastError = p.Done, p.Skipped, p.Refused, p.LastError })
+		x.runs.update(func() { run.Done, run.Skipped, run.Refused, run.LastError = p.Done, p.Skipped, p.Refused, p.LastError })
 	}
-	p, err := s.operations.admin.Run(ctx, token, note)
-	note(p)
-	ended = true
-	s.runs.update(func() {
-		run.Ended = true
-		switch {
-		case err == nil:
-		case s.serving.ending.Err() != nil:
-			run.Problem = problemOf(object.ErrShutdown).Title
-		case context.Cause(ctx) == context.Canceled:
-			run.Problem = "Somebody has stopped it."
-		default:
-			run.Problem = problemOf(err).Title
+	asked := time.Now()
+	p, err := letters(ctx, func(p jobadmin.Progress) {
+		note(p)
+		if now := time.Now(); now.Sub(asked) >= x.limits.checkEvery {
+			if asked = now; !x.stillMay() {
+				cancel(errRevoked)
+			}
 		}
 	})
+	note(p)
+	ended = true
+	x.runs.update(func() {
+		run.Ended = true
+		if err != nil {
+			run.Problem = x.whyEnded(context.Cause(ctx), err)
+		}
+	})
+}
+
+// whyEnded tells why a run has ended early, of the cause of the end of its context and of its error.
+func (s *Server) whyEnded(cause, err error) string {
+	switch {
+	case s.serving.ending.Err() != nil:
+		return problemOf(object.ErrShutdown).Title
+	case errors.Is(cause, errStopped):
+		return "Somebody has stopped it."
+	case errors.Is(cause, errRevoked):
+		return "Its principal may not do it any more."
+	case errors.Is(cause, context.DeadlineExceeded):
+		return "It has run for ten minutes. Count again to go on."
+	}
+	return problemOf(err).Title
 }
 
 // bulkRunPage tells how far a run is. The browser asks again each second until it has ended, also without script.
@@ -194,9 +231,6 @@ func (x *exchange) bulkRunPage() error {
 	}
 	if !run.Ended {
 		x.w.Header().Set("Refresh", "1")
-	}
-	if !x.can(auth.Reader) {
-		run.LastError = ""
 	}
 	run.Stop = dashboard.Link{Route: "bulkstop", Query: url.Values{"id": {x.param("id")}}}
 	return x.page(run)

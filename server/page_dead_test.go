@@ -1,15 +1,19 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"html"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server/auth"
 	"github.com/holdfast-dev/holdfast/server/dashboard"
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -119,7 +123,7 @@ func TestReplayOfAnAlarmOnItsPage(t *testing.T) {
 func (f *fixture) token(who, at string) (to, token string) {
 	f.t.Helper()
 	body := f.ask(who, "GET", at, "").body
-	form, value := regexp.MustCompile(`action="(bulk\?[^"]*)"`).FindStringSubmatch(body), regexp.MustCompile(`name="token" value="([^"]*)"`).FindStringSubmatch(body)
+	form, value := regexp.MustCompile(`action="(bulk)"`).FindStringSubmatch(body), regexp.MustCompile(`name="token" value="([^"]*)"`).FindStringSubmatch(body)
 	if form == nil || value == nil {
 		f.t.Fatalf("%s has no form: %s", at, body)
 	}
@@ -181,14 +185,61 @@ func TestDeadLettersInBulkOnPages(t *testing.T) {
 			t.Errorf("V11: another principal sees the run: %d", a.status)
 		}
 	}
-	a = s.ask("operator", "POST", to, form, "Content-Type", asForm) // the button once more
-	if text := s.ended("operator", "/ui/"+a.header.Get("Location")); !strings.Contains(text, "It has ended early: There is no such token") || !strings.Contains(text, "0 of 3") {
-		t.Errorf("a token is used twice: %s", text)
+	if a := s.ask("operator", "POST", to, form, "Content-Type", asForm); a.status != 404 || pageProblem(t, a) != "unknown-token" || len(s.srv.runs.all) != 1 {
+		t.Errorf("V11: a token is used twice: %d %s", a.status, a.body) // the button once more
 	}
 	for at, kind := range map[string]string{"/ui/bulk?do=explode": "bad-request", "/ui/bulk?do=replay&name=x": "bad-request"} {
 		if a := s.ask("operator", "GET", at, ""); a.status != 400 || pageProblem(t, a) != kind {
 			t.Errorf("%s: %d %s", at, a.status, a.body)
 		}
+	}
+}
+
+// losing is an Authenticator that lets a principal make one request of a path, and no other.
+type losing struct {
+	auth.Authenticator
+	method, path string
+	asked        atomic.Int32
+}
+
+func (l *losing) Authenticate(r *http.Request) (auth.Principal, error) {
+	if r.Method == l.method && r.URL.Path == l.path && l.asked.Add(1) > 1 {
+		return auth.Principal{}, auth.ErrBadCredentials
+	}
+	return l.Authenticator.Authenticate(r)
+}
+
+// Proves V11: a run that a page has begun ends when its principal loses the right, and the rest stays as it was.
+func TestARunOfAPageEndsWithItsRight(t *testing.T) {
+	s := pageShop(t)
+	s.fill()
+	s.tear("torn1", "torn2")
+	s.srv.limits.checkEvery = 0
+	s.srv.config.Auth = &losing{Authenticator: s.srv.config.Auth, method: "POST", path: "/ui/bulk"}
+	to, token := s.token("operator", "/ui/bulk?class=thumb&do=discard")
+	a := s.ask("operator", "POST", to, url.Values{"token": {token}}.Encode(), "Content-Type", asForm)
+	if text := s.ended("operator", "/ui/"+a.header.Get("Location")); !strings.Contains(text, "It has ended early: Its principal may not do it any more.") || !strings.Contains(text, "1 of 3") {
+		t.Errorf("V11: the run has ended so: %s", text)
+	}
+	if left := s.letters("task"); len(left) != 2 {
+		t.Errorf("V11: letters are left: %+v", left)
+	}
+}
+
+// A run of a page that has ended early tells why.
+func TestWhyARunOfAPageHasEnded(t *testing.T) {
+	f := start(t, nil, bells)
+	for cause, want := range map[error]string{
+		errStopped: "Somebody has stopped it.", errRevoked: "Its principal may not do it any more.",
+		context.DeadlineExceeded: "It has run for ten minutes. Count again to go on.", object.ErrNoSpace: "The disk is nearly full.",
+	} {
+		if got := f.srv.whyEnded(cause, cause); got != want {
+			t.Errorf("%v: %s", cause, got)
+		}
+	}
+	f.srv.serving.expire()
+	if got := f.srv.whyEnded(context.Canceled, context.Canceled); got != "The host is shutting down." {
+		t.Errorf("the end of the server: %s", got)
 	}
 }
 

@@ -18,6 +18,7 @@ func (s *Server) framePages() []route {
 	back := param{name: "back", help: "the page to go on with"}
 	return []route{
 		{method: "GET", pattern: "/ui", page: true, access: open, handle: func(x *exchange) error { return x.goTo("ui/" + firstPage) }},
+		{method: "GET", pattern: ui + "{$}", page: true, access: open, handle: func(x *exchange) error { return x.goTo(firstPage) }},
 		shows("signin", open, func(x *exchange) error { return x.page(dashboard.SignIn{Back: x.local(x.param("back"))}) }, back),
 		acts("signin", open, (*exchange).signInForm),
 		acts("signout", open, (*exchange).signOutForm),

@@ -84,16 +84,32 @@ func (x *exchange) objectPageOf() error {
 		return err
 	}
 	if p.Plain {
-		keys, err := x.keyPage(id, 0, false)
-		if err != nil {
+		if err := x.keysOf(&p, in); err != nil {
 			return err
-		}
-		p.Keys = keys.Keys
-		if keys.Next != "" {
-			p.Next = cursor(keys.Next)
 		}
 	}
 	return x.page(p)
+}
+
+// keysOf fills in the keys of an object: a page of all for a reader, and else those of the inspection alone, as the API
+// shows them.
+func (x *exchange) keysOf(p *dashboard.Object, in object.Inspection) error {
+	if !p.Values {
+		if p.Prefix != "" || x.param("after") != "" {
+			return x.needs(auth.Reader)
+		}
+		p.Keys, p.MoreKeys = in.Keys, in.NextKey != "" || in.NextKeyBytes != nil
+		return nil
+	}
+	keys, err := x.keyPage(p.ID, 0, false)
+	if err != nil {
+		return err
+	}
+	p.Keys = keys.Keys
+	if keys.Next != "" {
+		p.Next = cursor(keys.Next)
+	}
+	return nil
 }
 
 func (x *exchange) valuePage() error {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
@@ -168,6 +169,44 @@ func TestPagesShowWhatTheRoleMaySee(t *testing.T) {
 		if b.status != 403 {
 			t.Errorf("V13: a form of another site: %d %s", b.status, b.body)
 		}
+	}
+}
+
+// Proves V13: below reader a page lists the keys of the inspection alone, as the API does.
+func TestPagesListTheKeysThatTheRoleMaySee(t *testing.T) {
+	f := odd(t)
+	var rows []pair
+	for i := range object.MaxPage + 1 {
+		rows = append(rows, pair{fmt.Appendf(nil, "k%04d", i), nil})
+	}
+	if _, err := f.host.CallBytes(t.Context(), "note", "many", "put", marshal(t, rows)); err != nil {
+		t.Fatal(err)
+	}
+	const at = "/ui/object?class=note&name=many"
+	f.sees("viewer", at, []string{"k0000", fmt.Sprintf("k%04d", object.MaxPage-1), "There are more. The role reader can list them."}, []string{fmt.Sprintf("k%04d", object.MaxPage), "Keys that begin with"})
+	f.sees("reader", at, []string{"k0000", "Next page", "Keys that begin with"}, []string{"There are more"})
+	f.sees("reader", at+"&prefix=k1", []string{fmt.Sprintf("k%04d", object.MaxPage)}, []string{"k0000"})
+	f.sees("viewer", "/ui/object?class=note&name=a%26b%3Dc", []string{"empty"}, []string{"There are more"})
+	for _, more := range []string{"&prefix=k1", "&after=azEwMDA", "&part=keys&prefix=k1"} {
+		if a := f.ask("viewer", "GET", at+more, ""); a.status != 403 || pageProblem(t, a) != forbidden {
+			t.Errorf("V13: a viewer lists %s: %d", more, a.status)
+		}
+	}
+}
+
+// Addresses to go back to are those of pages alone, and the folder of the pages leads to the first.
+func TestLocalAddresses(t *testing.T) {
+	f := odd(t)
+	for address, want := range map[string]string{
+		"object?class=note&name=a": "object?class=note&name=a", "overview": "overview", "": firstPage, "{page}": firstPage, "asset/{file}": firstPage,
+		"live": firstPage, "signin": firstPage, "bulkstop?id=x": firstPage, "//example.com": firstPage, "asset/page.js": firstPage,
+	} {
+		if got := f.srv.local(address); got != want {
+			t.Errorf("%q leads to %q, want %q", address, got, want)
+		}
+	}
+	if a := f.ask("viewer", "GET", "/ui/", ""); a.status != 303 || a.header.Get("Location") != firstPage {
+		t.Errorf("the folder of the pages: %d %v", a.status, a.header)
 	}
 }
 

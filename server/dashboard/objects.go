@@ -44,11 +44,13 @@ type Object struct {
 	// Plain says that neither a job type nor the library owns the object, so that its keys are
 	// shown.
 	Plain bool
-	// Keys is a page of the keys without their values.
-	Keys   []object.KeyInfo
-	Prefix string // the filter of Keys
-	Next   string // the parameter after of the next page of keys
-	Values bool   // the principal may see the values
+	// Keys is a page of the keys without their values; MoreKeys says that there are more, which the principal may not
+	// list.
+	Keys     []object.KeyInfo
+	MoreKeys bool
+	Prefix   string // the filter of Keys
+	Next     string // the parameter after of the next page of keys
+	Values   bool   // the principal may see the values
 	// Wake and Delete say that the principal may do so.
 	Wake, Delete bool
 }

@@ -4,7 +4,8 @@
 (() => {
   const address = document.body.dataset.live;
   const status = document.getElementById("status"), button = document.getElementById("pause");
-  if (!address || !window.EventSource) return;
+  const parts = () => document.querySelectorAll('[hx-trigger="stale"]');
+  if (!address || !window.EventSource || !parts().length) return; // there is nothing to keep live
 
   const channelName = "holdfast " + new URL(address, location.href).pathname;
   const pauseName = channelName + " paused";
@@ -40,7 +41,6 @@
   // Parts.
   const fetched = new Map();     // when each part was last fetched, by id
   const due = new Set();         // ids of parts with a timer
-  const parts = () => document.querySelectorAll('[hx-trigger="stale"]');
 
   function stale(part) {
     const id = part.id, now = performance.now();
@@ -85,13 +85,19 @@
     stream.addEventListener("open", () => { delay = 1000; tell({ state: "live", all: true }); });
     stream.addEventListener("stale", (event) => tell({ topics: JSON.parse(event.data) }));
     stream.addEventListener("reset", () => tell({ all: true }));
+    stream.addEventListener("bye", (event) => { if (JSON.parse(event.data).reason === "revoked") lost(); });
     stream.addEventListener("error", () => {
-      const closed = stream.readyState === EventSource.CLOSED; // else the browser comes back by itself
-      tell({ state: "reconnecting", all: closed }); // a session that is over leads to the form
-      if (!closed) return;
-      again = setTimeout(open, delay * (0.5 + Math.random() / 2));
-      delay = Math.min(2 * delay, 10000);
+      if (stream.readyState === EventSource.CLOSED) lost();
+      else tell({ state: "reconnecting" }); // the browser comes back by itself
     });
+  }
+
+  // lost fetches all parts, because a session that is over leads to the form, and opens a new stream later.
+  function lost() {
+    stream.close();
+    tell({ state: "reconnecting", all: true });
+    again = setTimeout(open, delay * (0.5 + Math.random() / 2));
+    delay = Math.min(2 * delay, 10000);
   }
   function close() {
     clearTimeout(again);

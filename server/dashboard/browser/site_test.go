@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"io"
@@ -138,6 +139,42 @@ func (s *site) signInOn(b *tab, page string) {
 	b.do(chromedp.SendKeys("[name=token]", s.text))
 	b.leave("main button")
 	b.until(`document.querySelector("form[action=signout]")`)
+}
+
+// feed is a stream for pages as a program reads it.
+type feed struct {
+	t     *testing.T
+	lines *bufio.Scanner
+}
+
+// follow opens the stream. It tells of all events that come after its return.
+func (s *site) follow() *feed {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url("live"), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.text)
+	a, err := s.web.Client().Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = a.Body.Close() })
+	if a.StatusCode != http.StatusOK {
+		s.t.Fatalf("the stream answers %d", a.StatusCode)
+	}
+	return &feed{s.t, bufio.NewScanner(a.Body)}
+}
+
+// stale waits for the next frame that names changed objects.
+func (f *feed) stale() {
+	f.t.Helper()
+	for f.lines.Scan() {
+		if f.lines.Text() == "event: stale" {
+			return
+		}
+	}
+	f.t.Fatalf("the stream has ended: %v", f.lines.Err())
 }
 
 // raw are the bytes of a value in JSON.

@@ -99,19 +99,19 @@ func (l *lab) passes(ctx context.Context, m mutant) error {
 	return nil
 }
 
-// try runs the test with the mutant. If it was slow, it gets a second try, since
-// the machine may have been busy.
+// try runs the test with the mutant. If it was slow, it gets two more tries, and each has as much
+// more time as the machine is slower than that on which limit was set.
 func (l *lab) try(ctx context.Context, m mutant) result {
-	r := l.tryOnce(ctx, m)
-	if r.Why == slow {
-		r = l.tryOnce(ctx, m)
+	r := l.tryOnce(ctx, m, limit)
+	for again := 0; r.Why == slow && again < 2; again++ {
+		r = l.tryOnce(ctx, m, time.Duration(slowness()*float64(limit)))
 	}
 	return r
 }
 
 const slow = "found, but not within 2 s"
 
-func (l *lab) tryOnce(ctx context.Context, m mutant) result {
+func (l *lab) tryOnce(ctx context.Context, m mutant, limit time.Duration) result {
 	out, took, err := l.test(ctx, m, m.Name)
 	r := result{
 		Number: m.Number, Name: m.Name, Promise: m.Promise, File: m.File, Test: m.Package + " " + m.Test,

@@ -34,7 +34,8 @@ type rows interface {
 // from any goroutine, as long as the host or the store is open.
 type Admin struct {
 	rows   rows
-	host   *object.Host // nil: of a directory
+	host   *object.Host  // nil: of a directory
+	reader object.Reader // of a directory
 	tables map[string]*verbs.Table
 	tokens tokens
 }
@@ -53,7 +54,15 @@ func Live(host *object.Host, definitions ...object.Definition) *Admin {
 
 // Cold returns an Admin of a store that no host has open, for example of a directory. It lists,
 // and has the views that stored rows tell.
-func Cold(r object.Reader) *Admin { return &Admin{rows: r} }
+func Cold(r object.Reader) *Admin { return &Admin{rows: r, reader: r} }
+
+// read lets f read the rows. Those of a host are durable when it returns, after one wait for the disk.
+func (a *Admin) read(ctx context.Context, f func(object.Reader) error) error {
+	if a.host == nil {
+		return f(a.reader)
+	}
+	return a.host.Read(ctx, f)
+}
 
 // Types returns the tables of the job types, in the order of their classes. There are none for a
 // directory.

@@ -57,25 +57,46 @@ type Progress struct {
 	LastError string `json:"lastError,omitempty"`
 }
 
-// bulk is a bulk verb that was counted.
-type bulk struct {
+// Bulk is a verb over many jobs or dead letters that was counted, and how far it has come. Step changes it. Its JSON
+// can be stored, so that another process goes on with it.
+type Bulk struct {
+	Verb string `json:"verb"` // of jobs; of dead letters: replay or discard
+	Arg  []byte `json:"arg,omitempty"`
+	// Jobs chooses jobs, and Dead dead letters if Jobs has no class. The After of that one is the place that the verb
+	// has reached.
+	Jobs JobsOptions               `json:"jobs,omitzero"`
+	Dead object.DeadLettersOptions `json:"dead,omitzero"`
+	At   time.Time                 `json:"at"` // of the count
+
+	Progress Progress `json:"progress,omitzero"`
+	Ended    bool     `json:"ended,omitempty"` // it has acted on all
+}
+
+// The verbs of dead letters.
+const (
+	replayDead  = "replay"
+	discardDead = "discard"
+)
+
+// kept is a bulk verb under its token.
+type kept struct {
 	made time.Time // by the steady clock
-	run  func(ctx context.Context, each func(act func() error) error) error
+	bulk Bulk
 }
 
 // tokens are the bulk verbs that were counted and not run.
 type tokens struct {
 	mu    sync.Mutex // guards the fields below; held for no wait
-	all   map[string]bulk
+	all   map[string]kept
 	order []string // the tokens of all, and some that were used, the oldest first
 }
 
 // put keeps a bulk verb under a token, and forgets those that are too old.
-func (t *tokens) put(token string, b bulk) {
+func (t *tokens) put(token string, b kept) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all == nil {
-		t.all = make(map[string]bulk)
+		t.all = make(map[string]kept)
 	}
 	for len(t.order) > 0 && (len(t.order) == maxTokens || !t.waits(t.order[0], b.made)) {
 		delete(t.all, t.order[0])
@@ -91,22 +112,22 @@ func (t *tokens) waits(token string, now time.Time) bool {
 }
 
 // take removes the bulk verb of a token and returns it, if it is not too old.
-func (t *tokens) take(token string, now time.Time) (bulk, error) {
+func (t *tokens) take(token string, now time.Time) (Bulk, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b, ok := t.all[token], t.waits(token, now)
 	delete(t.all, token)
 	if !ok {
-		return bulk{}, fmt.Errorf("%w: %q", ErrNoToken, token)
+		return Bulk{}, fmt.Errorf("%w: %q", ErrNoToken, token)
 	}
-	return b, nil
+	return b.bulk, nil
 }
 
-// counted completes a count, with a token for run if there is a host.
-func (a *Admin) counted(c Count, at time.Time, run func(ctx context.Context, each func(act func() error) error) error) Count {
+// counted completes a count, with a token for the verb if there is a host.
+func (a *Admin) counted(c Count, b Bulk) Count {
 	if a.host != nil {
-		c.At, c.Token = at, a.host.NewName()
-		a.tokens.put(c.Token, bulk{a.host.Seams().Steady(), run})
+		c.At, c.Token = b.At, a.host.NewName()
+		a.tokens.put(c.Token, kept{a.host.Seams().Steady(), b})
 	}
 	return c
 }
@@ -122,49 +143,57 @@ var errSkipped = errors.New("skipped")
 // so it never replaces another alarm.
 //
 // It goes on after a job or a letter that refuses, is damaged or is deleted. Damaged letters of the class and the
-// object of the filter are refused, whatever else the filter says. It ends when all are
+// object of the filter are refused, even if other fields of the filter leave them out. It ends when all are
 // done, when ctx ends, when the host fails or shuts down, when the disk is nearly full, or when the
 // list of jobs or letters cannot be read; a count then begins the rest anew. The token is used up in
 // any case. Error: ErrNoToken, ErrNoProgram, or the reason for an early end.
 func (a *Admin) Run(ctx context.Context, token string, told func(Progress)) (p Progress, err error) {
-	run, err := a.Begin(token)
-	if err != nil {
-		return p, err
+	b, err := a.Take(token)
+	for err == nil && !b.Ended {
+		b, err = a.Step(ctx, b, told)
 	}
-	return run(ctx, told)
+	return b.Progress, err
 }
 
-// Begin uses the token up, and returns what Run does with it, to be called once, for a caller that tells first that
-// the token was good. Error: ErrNoToken or ErrNoProgram.
-func (a *Admin) Begin(token string) (run func(ctx context.Context, told func(Progress)) (Progress, error), err error) {
+// Take uses the token up, as Run does, and returns its verb, to be run by Step. Error: ErrNoToken or ErrNoProgram.
+func (a *Admin) Take(token string) (Bulk, error) {
 	if a.host == nil {
-		return nil, ErrNoProgram
+		return Bulk{}, ErrNoProgram
 	}
-	b, err := a.tokens.take(token, a.host.Seams().Steady())
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, told func(Progress)) (Progress, error) { return a.run(ctx, b, told) }, nil
+	return a.tokens.take(token, a.host.Seams().Steady())
 }
 
-// run runs a bulk verb whose token was taken.
-func (a *Admin) run(ctx context.Context, b bulk, told func(Progress)) (p Progress, err error) {
+// stepped is how many jobs or letters a Step acts on.
+const stepped = 100
+
+// Step runs the next part of a bulk verb as Run does, up to 100 jobs or letters, and returns it with the place behind
+// them. So a caller that stores the result can go on after an end of the process: a part that is run twice
+// passes over the jobs and letters that it has acted on. With an error, as of Run, the place stays, and the Progress is
+// that of the acts until then.
+func (a *Admin) Step(ctx context.Context, b Bulk, told func(Progress)) (Bulk, error) {
+	if a.host == nil {
+		return b, ErrNoProgram
+	}
+	items, behind, err := a.part(ctx, b)
+	if err != nil {
+		return b, err
+	}
 	seams := a.host.Seams()
-	next := time.Time{}
-	err = b.run(ctx, func(act func() error) error {
-		if err := seams.Sleep(ctx, next.Sub(seams.Steady())); err != nil {
-			return err
+	last := seams.Steady()
+	for _, i := range items {
+		if err := seams.Sleep(ctx, last.Add(bulkEvery).Sub(seams.Steady())); err != nil {
+			return b, err
 		}
-		next = seams.Steady().Add(bulkEvery)
-		if err := p.note(ctx, act()); err != nil {
-			return err
+		last = seams.Steady()
+		if err := b.Progress.note(ctx, a.act(ctx, &b, i)); err != nil {
+			return b, err
 		}
 		if told != nil {
-			told(p)
+			told(b.Progress)
 		}
-		return nil
-	})
-	return p, err
+	}
+	behind.Progress = b.Progress
+	return behind, nil
 }
 
 // note counts the outcome of one act, or returns the error that ends the bulk verb.

@@ -16,13 +16,13 @@ import (
 func TestOldTokensAreForgotten(t *testing.T) {
 	var all tokens
 	start := time.Unix(0, 0)
-	all.put("used", bulk{made: start})
-	all.put("old", bulk{made: start})
-	all.put("young", bulk{made: start.Add(time.Nanosecond)})
+	all.put("used", kept{made: start})
+	all.put("old", kept{made: start})
+	all.put("young", kept{made: start.Add(time.Nanosecond)})
 	if _, err := all.take("used", start); err != nil {
 		t.Fatal(err)
 	}
-	all.put("new", bulk{made: start.Add(TokenLife)})
+	all.put("new", kept{made: start.Add(TokenLife)})
 	if len(all.all) != 2 || !slices.Equal(all.order, []string{"young", "new"}) {
 		t.Errorf("kept: %v, %v", all.order, all.all)
 	}

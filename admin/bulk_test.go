@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -425,6 +426,63 @@ func TestBulkIsStopped(t *testing.T) {
 		p, err = w.a.Run(t.Context(), count.Token, nil)
 		if left := walk(t, w.a, admin.JobsOptions{Class: "order"}); err != nil || p.Done != 3 || len(left) != 0 {
 			t.Errorf("discarded runs: %+v, %v, left %q", p, err, left)
+		}
+	})
+}
+
+// Proves G3: a Step acts on up to 100 jobs, its JSON is enough to go on elsewhere, and a part that is run twice acts on
+// none twice. A Step that is stopped keeps its place and tells what it has done.
+func TestBulkInSteps(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		ctx := t.Context()
+		const n = 150
+		w.heal(true)
+		for i := range n {
+			id := fmt.Sprintf("s%03d", i)
+			_, err := w.beats.Start(ctx, w.host, id, i)
+			check(t, err)
+			check(t, w.beats.Stop(ctx, w.host, id, "x"))
+		}
+		time.Sleep(time.Second)
+		count, err := w.a.CountJobs(ctx, "terminate", nil, admin.JobsOptions{Class: "beat", Label: "stopped"})
+		check(t, err)
+		first, err := w.a.Take(count.Token)
+		check(t, err)
+		if _, err := w.a.Take(count.Token); !errors.Is(err, admin.ErrNoToken) {
+			t.Errorf("a token is taken twice: %v", err)
+		}
+		stop := errors.New("enough")
+		stopped, cancel := context.WithCancelCause(ctx)
+		part, err := w.a.Step(stopped, first, func(p admin.Progress) {
+			if p.Done == 3 {
+				cancel(stop)
+			}
+		})
+		if !errors.Is(err, stop) || part.Progress.Done != 3 || part.Jobs.After != first.Jobs.After || part.Ended {
+			t.Errorf("a part that is stopped: %+v, %v", part, err)
+		}
+		raw, err := json.Marshal(part)
+		check(t, err)
+		var other admin.Bulk
+		check(t, json.Unmarshal(raw, &other))
+		again := admin.Live(w.host, w.beats)
+		second, err := again.Step(ctx, other, nil)
+		if err != nil || second.Progress != (admin.Progress{Done: 103}) || second.Ended {
+			t.Errorf("the next part: %+v, %v", second, err)
+		}
+		twice, err := again.Step(ctx, other, nil) // as after a crash
+		if err != nil || twice.Progress != (admin.Progress{Done: 3 + n - 103}) || !twice.Ended {
+			t.Errorf("the part once more acts on the others alone: %+v, %v", twice, err)
+		}
+		last, err := again.Step(ctx, second, nil)
+		if err != nil || last.Progress != second.Progress || !last.Ended {
+			t.Errorf("a part without a job: %+v, %v", last, err)
+		}
+		if left := walk(t, w.a, admin.JobsOptions{Class: "beat"}); len(left) != 0 {
+			t.Errorf("left: %q", left)
+		}
+		if _, err := admin.Cold(object.Reader{}).Step(ctx, first, nil); !errors.Is(err, admin.ErrNoProgram) {
+			t.Error(err)
 		}
 	})
 }

@@ -34,18 +34,7 @@ func (a *Admin) CountJobs(ctx context.Context, verb string, arg []byte, o JobsOp
 			return Count{}, err
 		}
 	}
-	var c Count
-	at := a.now()
-	err := a.eachJob(ctx, o, at, func(Job) error { return c.add() })
-	if err = c.ended(err); err != nil {
-		return Count{}, err
-	}
-	arg = slices.Clone(arg)
-	return a.counted(c, at, func(ctx context.Context, each func(func() error) error) error {
-		return a.eachJob(ctx, o, at, func(job Job) error {
-			return each(func() error { return a.doUnmoved(ctx, job, verb, arg) })
-		})
-	}), nil
+	return a.count(ctx, Bulk{Verb: verb, Arg: slices.Clone(arg), Jobs: o, At: a.now()})
 }
 
 // bounded refuses texts that a token would keep for ten minutes.
@@ -70,7 +59,12 @@ func (a *Admin) hasVerb(class, verb string) error {
 
 // doUnmoved runs a verb on a job that is as it was listed.
 func (a *Admin) doUnmoved(ctx context.Context, job Job, verb string, arg []byte) error {
-	m, ok, err := a.meta(ctx, job.ID)
+	var m jobs.Meta
+	var ok bool
+	err := a.read(ctx, func(r object.Reader) (err error) {
+		m, ok, err = metaOf(ctx, r, job.ID)
+		return err
+	})
 	switch {
 	case err != nil:
 		return err
@@ -79,27 +73,6 @@ func (a *Admin) doUnmoved(ctx context.Context, job Job, verb string, arg []byte)
 	}
 	_, err = a.Do(ctx, job.ID, verb, arg)
 	return err
-}
-
-// eachJob calls f for each job of the options that came to rest before a time.
-func (a *Admin) eachJob(ctx context.Context, o JobsOptions, before time.Time, f func(Job) error) error {
-	for {
-		page, err := a.Jobs(ctx, o)
-		if err != nil {
-			return err
-		}
-		for _, job := range page.Jobs {
-			if !job.Updated.Before(before) {
-				continue
-			}
-			if err := f(job); err != nil {
-				return err
-			}
-		}
-		if o.After = page.Next; page.Next == "" {
-			return nil
-		}
-	}
 }
 
 // CountDead counts the dead letters that a replay, or a discard if replay is false, would act on;
@@ -114,79 +87,100 @@ func (a *Admin) CountDead(ctx context.Context, replay bool, o object.DeadLetters
 	if err := bounded(len(o.Class) + len(o.Name) + len(o.Kind) + len(o.Reason) + len(o.Error)); err != nil {
 		return Count{}, fmt.Errorf("admin: CountDead: %w", err)
 	}
+	b := Bulk{Verb: discardDead, Dead: o, At: a.now()}
+	if replay {
+		b.Verb = replayDead
+	}
+	if o.DiedBefore.IsZero() || o.DiedBefore.After(b.At) {
+		b.Dead.DiedBefore = b.At
+	}
+	return a.count(ctx, b)
+}
+
+// count counts the jobs or letters of a bulk verb.
+func (a *Admin) count(ctx context.Context, b Bulk) (Count, error) {
 	var c Count
-	at := a.now()
-	if o.DiedBefore.IsZero() || o.DiedBefore.After(at) {
-		o.DiedBefore = at
+	for next := b; !next.Ended && !c.More; {
+		items, behind, err := a.part(ctx, next)
+		if err != nil {
+			return Count{}, err
+		}
+		for _, i := range items {
+			c.add(i)
+		}
+		next = behind
 	}
-	err := a.eachLetter(ctx, o, func(object.DeadLetter) error { return c.add() }, c.damaged)
-	if err = c.ended(err); err != nil {
-		return Count{}, err
-	}
-	return a.counted(c, at, func(ctx context.Context, each func(func() error) error) error {
-		return a.eachLetter(ctx, o, func(d object.DeadLetter) error {
-			return each(func() error {
-				if replay {
-					return a.ReplayDead(ctx, d.ID, d.Seq, false)
-				}
-				return a.DiscardDead(ctx, d.ID, d.Seq)
-			})
-		}, func(damaged error) error {
-			return each(func() error { return damaged })
-		})
-	}), nil
+	return a.counted(c, b), nil
 }
 
-// eachLetter calls f for each dead letter of the options, and damaged for the error of each that cannot be
-// read.
-func (a *Admin) eachLetter(ctx context.Context, o object.DeadLettersOptions, f func(object.DeadLetter) error, damaged func(error) error) error {
-	for {
-		page, bad := a.rows.DeadLetters(ctx, o)
-		if bad != nil && len(page.Next) == 0 {
-			return bad
-		}
-		for _, d := range page.Letters {
-			if err := f(d); err != nil {
-				return err
-			}
-		}
-		if bad != nil {
-			if err := damaged(bad); err != nil {
-				return err
-			}
-		}
-		if o.After = page.Next; len(page.Next) == 0 {
-			return nil
-		}
-	}
-}
-
-// errCounted ends a count that has reached its bound.
-var errCounted = fmt.Errorf("admin: counted %d", maxCounted)
-
-// add counts one more, or ends the count.
-func (c *Count) add() error {
-	if c.Matches == maxCounted {
+// add counts one more, up to a bound.
+func (c *Count) add(i item) {
+	switch {
+	case c.More:
+	case i.damaged != nil:
+		c.Damaged++
+		c.LastError = i.damaged.Error()
+	case c.Matches == maxCounted:
 		c.More = true
-		return errCounted
+	default:
+		c.Matches++
 	}
-	c.Matches++
-	return nil
 }
 
-// damaged counts a letter that cannot be read.
-func (c *Count) damaged(err error) error {
-	c.Damaged++
-	c.LastError = err.Error()
-	return nil
+// item is a job or a letter of a bulk verb, or the error of a letter that cannot be read.
+type item struct {
+	job     Job
+	letter  object.DeadLetter
+	damaged error
 }
 
-// ended is the error of a walk that counts.
-func (c *Count) ended(err error) error {
-	if c.More {
-		return nil
+// part reads the next jobs or letters of a bulk verb, and returns it with the place behind them.
+func (a *Admin) part(ctx context.Context, b Bulk) (items []item, behind Bulk, err error) {
+	if b.Jobs.Class != "" {
+		return a.partOfJobs(ctx, b)
 	}
-	return err
+	b.Dead.Limit = stepped
+	page, damaged := a.rows.DeadLetters(ctx, b.Dead)
+	if damaged != nil && len(page.Next) == 0 {
+		return nil, b, damaged
+	}
+	for _, d := range page.Letters {
+		items = append(items, item{letter: d})
+	}
+	if damaged != nil {
+		items = append(items, item{damaged: damaged})
+	}
+	b.Dead.After, b.Ended = page.Next, len(page.Next) == 0
+	return items, b, nil
+}
+
+// partOfJobs is part for jobs: those that came to rest before the count.
+func (a *Admin) partOfJobs(ctx context.Context, b Bulk) (items []item, behind Bulk, err error) {
+	b.Jobs.Limit = stepped
+	page, err := a.Jobs(ctx, b.Jobs)
+	if err != nil {
+		return nil, b, err
+	}
+	for _, job := range page.Jobs {
+		if job.Updated.Before(b.At) {
+			items = append(items, item{job: job})
+		}
+	}
+	b.Jobs.After, b.Ended = page.Next, page.Next == ""
+	return items, b, nil
+}
+
+// act runs a bulk verb on one job or letter.
+func (a *Admin) act(ctx context.Context, b *Bulk, i item) error {
+	switch {
+	case i.damaged != nil:
+		return i.damaged
+	case b.Jobs.Class != "":
+		return a.doUnmoved(ctx, i.job, b.Verb, b.Arg)
+	case b.Verb == replayDead:
+		return a.ReplayDead(ctx, i.letter.ID, i.letter.Seq, false)
+	}
+	return a.DiscardDead(ctx, i.letter.ID, i.letter.Seq)
 }
 
 // now is the wall clock of the host. A directory does not change, so all of it counts.

@@ -38,7 +38,7 @@ func coldPage[A, R any](id storage.ID, view func(context.Context, storage.ID, A)
 func (a *Admin) coldStatus(ctx context.Context, id storage.ID) (s struct {
 	Meta jobs.Meta `json:"meta"`
 }, err error) {
-	s.Meta, err = a.mustMeta(ctx, id)
+	s.Meta, err = mustMeta(ctx, a.reader, id)
 	return s, err
 }
 
@@ -46,14 +46,14 @@ func (a *Admin) coldStatus(ctx context.Context, id storage.ID) (s struct {
 // otherwise the bytes in base64.
 func (a *Admin) coldState(ctx context.Context, id storage.ID) (any, error) {
 	const stateKey = "state" // see package continuous
-	m, err := a.mustMeta(ctx, id)
+	m, err := mustMeta(ctx, a.reader, id)
 	if err == nil && m.Type != "continuous" {
 		err = fmt.Errorf("%w: %s is a job of type %s, and the rows of a continuous one have a state", jobs.ErrInvalid, id, m.Type)
 	}
 	if err != nil {
 		return nil, err
 	}
-	raw, err := a.row(ctx, id, stateKey)
+	raw, _, err := a.reader.Value(ctx, id, stateKey)
 	if err == nil && json.Valid(raw) {
 		return json.RawMessage(raw), nil
 	}
@@ -80,14 +80,14 @@ type wordRow struct {
 
 // coldHistory reads entries, signals, variables and children of a run.
 func (a *Admin) coldHistory(ctx context.Context, id storage.ID, arg rowsArg) (rowsPage, error) {
-	m, err := a.mustMeta(ctx, id)
+	m, err := mustMeta(ctx, a.reader, id)
 	if err == nil && m.Type != "workflow" {
 		err = fmt.Errorf("%w: %s is a job of type %s, and the rows of a workflow have a history", jobs.ErrInvalid, id, m.Type)
 	}
 	if err != nil {
 		return rowsPage{}, err
 	}
-	keys, err := a.rows.Keys(ctx, id, object.KeysOptions{Start: string(arg.Start), Values: true})
+	keys, err := a.reader.Keys(ctx, id, object.KeysOptions{Start: string(arg.Start), Values: true})
 	page := rowsPage{Rows: []wordRow{}, Next: []byte(keys.Next)}
 	for _, k := range keys.Keys {
 		if name, text, ok := workflowrow.Text(k.Key, k.Value, m.CreatedAt); ok {
@@ -100,13 +100,4 @@ func (a *Admin) coldHistory(ctx context.Context, id storage.ID, arg rowsArg) (ro
 // coldTasks lists tasks of a pool.
 func (a *Admin) coldTasks(ctx context.Context, id storage.ID, o workerpool.TasksOptions) (workerpool.TaskPage, error) {
 	return a.Tasks(ctx, id.Class, o)
-}
-
-// mustMeta is meta, with jobs.ErrNotFound if the object is no job.
-func (a *Admin) mustMeta(ctx context.Context, id storage.ID) (jobs.Meta, error) {
-	m, ok, err := a.meta(ctx, id)
-	if err == nil && !ok {
-		err = fmt.Errorf("%w: %s", jobs.ErrNotFound, id)
-	}
-	return m, err
 }

@@ -76,26 +76,12 @@ func (a *Admin) Jobs(ctx context.Context, o JobsOptions) (JobPage, error) {
 	if err != nil {
 		return JobPage{}, fmt.Errorf("admin: Jobs: %w", err)
 	}
-	classes := []string{o.Class}
-	if o.Class == "" {
-		if classes, err = a.rows.StoredClasses(ctx); err != nil {
-			return JobPage{}, err
-		}
-	}
-	l := jobList{a: a, o: o}
-	for _, class := range classes {
-		from := ""
-		switch {
-		case class < after.Class:
-			continue
-		case class == after.Class:
-			from = after.Name
-		}
-		if err := l.class(ctx, class, from); err != nil || l.page.Next != "" {
-			return l.page, err
-		}
-	}
-	return l.page, nil
+	l := jobList{o: o}
+	err = a.read(ctx, func(r object.Reader) error {
+		l.rows = r
+		return l.list(ctx, after)
+	})
+	return l.page, err
 }
 
 // check sets the defaults of the options and returns the object behind which the page begins.
@@ -134,10 +120,33 @@ func cursor(id storage.ID) string {
 
 // jobList is one call of Jobs.
 type jobList struct {
-	a    *Admin
+	rows object.Reader
 	o    JobsOptions
 	page JobPage
 	read int // objects
+}
+
+// list lists the jobs behind after.
+func (l *jobList) list(ctx context.Context, after storage.ID) (err error) {
+	classes := []string{l.o.Class}
+	if l.o.Class == "" {
+		if classes, err = l.rows.StoredClasses(ctx); err != nil {
+			return err
+		}
+	}
+	for _, class := range classes {
+		from := ""
+		switch {
+		case class < after.Class:
+			continue
+		case class == after.Class:
+			from = after.Name
+		}
+		if err := l.class(ctx, class, from); err != nil || l.page.Next != "" {
+			return err
+		}
+	}
+	return nil
 }
 
 // class lists the jobs of a class with ids behind after.
@@ -147,12 +156,12 @@ func (l *jobList) class(ctx context.Context, class, after string) error {
 	}
 	for {
 		o := object.ObjectsOptions{Prefix: l.o.Prefix, Label: l.o.Label, After: after, Limit: l.o.Limit}
-		found, err := l.a.rows.Objects(ctx, class, o)
+		found, err := l.rows.Objects(ctx, class, o)
 		if err != nil {
 			return err
 		}
 		for _, info := range found {
-			job, ok, err := l.a.job(ctx, info)
+			job, ok, err := jobOf(ctx, l.rows, info)
 			if err != nil {
 				return err
 			}
@@ -177,21 +186,21 @@ func (l *jobList) ofJobs(ctx context.Context, class string) (bool, error) {
 	if l.o.Label != "" || l.o.Class != "" {
 		return true, nil
 	}
-	first, err := l.a.rows.Objects(ctx, class, object.ObjectsOptions{Limit: probed})
+	first, err := l.rows.Objects(ctx, class, object.ObjectsOptions{Limit: probed})
 	if err != nil {
 		return false, err
 	}
 	for _, info := range first {
-		if _, ok, err := l.a.meta(ctx, info.ID); ok || err != nil {
+		if _, ok, err := metaOf(ctx, l.rows, info.ID); ok || err != nil {
 			return ok, err
 		}
 	}
 	return false, nil
 }
 
-// job reads the metadata of a job, and reports whether the object is one.
-func (a *Admin) job(ctx context.Context, info object.ObjectInfo) (job Job, ok bool, err error) {
-	m, ok, err := a.meta(ctx, info.ID)
+// jobOf reads the metadata of a job, and reports whether the object is one.
+func jobOf(ctx context.Context, rows object.Reader, info object.ObjectInfo) (job Job, ok bool, err error) {
+	m, ok, err := metaOf(ctx, rows, info.ID)
 	if !ok || err != nil {
 		return job, false, err
 	}
@@ -211,22 +220,23 @@ type Found struct {
 // Job returns one job. As Jobs does, it reads stored rows alone, also of a class that the program
 // does not define. It returns jobs.ErrNotFound if the object is no job, and object.ErrBadName for an
 // id that no object can have.
-func (a *Admin) Job(ctx context.Context, id storage.ID) (Found, error) {
-	m, err := a.mustMeta(ctx, id)
-	if err != nil {
-		return Found{}, err
-	}
-	found := Found{Meta: m}
-	first, err := a.rows.Objects(ctx, id.Class, object.ObjectsOptions{Prefix: id.Name, Limit: 1})
-	if err == nil && len(first) > 0 && first[0].ID == id {
-		found.Alarm = first[0].Alarm
-	}
+func (a *Admin) Job(ctx context.Context, id storage.ID) (found Found, err error) {
+	err = a.read(ctx, func(r object.Reader) (err error) {
+		if found.Meta, err = mustMeta(ctx, r, id); err != nil {
+			return err
+		}
+		first, err := r.Objects(ctx, id.Class, object.ObjectsOptions{Prefix: id.Name, Limit: 1})
+		if err == nil && len(first) > 0 && first[0].ID == id {
+			found.Alarm = first[0].Alarm
+		}
+		return err
+	})
 	return found, err
 }
 
-// meta reads the stored metadata of a job.
-func (a *Admin) meta(ctx context.Context, id storage.ID) (m jobs.Meta, ok bool, err error) {
-	raw, err := a.row(ctx, id, jobs.MetaKey)
+// metaOf reads the stored metadata of a job; ok is false if the object is none.
+func metaOf(ctx context.Context, rows object.Reader, id storage.ID) (m jobs.Meta, ok bool, err error) {
+	raw, _, err := rows.Value(ctx, id, jobs.MetaKey)
 	if err != nil {
 		return jobs.Meta{}, false, err
 	}
@@ -234,11 +244,11 @@ func (a *Admin) meta(ctx context.Context, id storage.ID) (m jobs.Meta, ok bool, 
 	return m, ok, nil
 }
 
-// row reads one stored row of an object; nil if there is none.
-func (a *Admin) row(ctx context.Context, id storage.ID, key string) ([]byte, error) {
-	page, err := a.rows.Keys(ctx, id, object.KeysOptions{Prefix: key, Limit: 1, Values: true})
-	if err != nil || len(page.Keys) == 0 || page.Keys[0].Key != key {
-		return nil, err
+// mustMeta is metaOf, with jobs.ErrNotFound if the object is no job.
+func mustMeta(ctx context.Context, rows object.Reader, id storage.ID) (jobs.Meta, error) {
+	m, ok, err := metaOf(ctx, rows, id)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: %s", jobs.ErrNotFound, id)
 	}
-	return page.Keys[0].Value, nil
+	return m, err
 }

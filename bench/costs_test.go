@@ -39,6 +39,12 @@ var costs = []cost{
 		c := counters(t)
 		return per(c.Meters(), 64, 20_000, c.IncrementOnce)
 	}},
+	{"a durable increment over HTTP, 64 connections", measure.Costs{"allocs": 47, "bytes": 5450, "commits": 1.01, "log bytes": 62}, func(t *testing.T) (measure.Costs, error) {
+		return request(t, webs["P31"])
+	}},
+	{"a durable increment over HTTP with a token and a key, 64 connections", measure.Costs{"allocs": 63.5, "bytes": 8760, "commits": 1.01}, func(t *testing.T) (measure.Costs, error) {
+		return request(t, webs["P34"])
+	}},
 	{"a cold activation", measure.Costs{"allocs": 12.1, "bytes": 725, "commits": 0, "log bytes": 0}, func(t *testing.T) (measure.Costs, error) {
 		i, err := workload.OpenIdle(t.TempDir(), 2000, 64, time.Hour)
 		if err != nil {
@@ -200,6 +206,17 @@ func counters(t *testing.T) *workload.Counters {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// request is the cost of a request over HTTP, its client included.
+func request(t *testing.T, o workload.WebOptions) (measure.Costs, error) {
+	c := counters(t)
+	w, err := c.Serve(o, t.TempDir())
+	if err != nil {
+		return nil, err
+	}
+	closing(t, w.Close)
+	return per(c.Meters(), o.Connections, 20_000, w.Send)
 }
 
 func clock(t *testing.T) *workload.Timers {

@@ -22,6 +22,11 @@ const (
 	EventCompleted  = "completed"  // it did what it was for, its state is kept
 	EventCancelled  = "cancelled"  // it ended because it was asked to, its state is kept
 	EventStuck      = "stuck"      // it cannot go on at present
+	EventStale      = "stale"      // it has failed, or was stopped, long ago; see Retention.StaleAfter
+
+	// EventRetentionFailed tells that a hook of the Retention has failed for the last time, with
+	// its name as the Event.Reason. The job goes on without the call.
+	EventRetentionFailed = "retention.failed"
 )
 
 // Event is the payload of the events of all jobs.

@@ -30,9 +30,11 @@ type Meta struct {
 	LastStack        string `json:"lastStack,omitempty"`        // of the failure in LastError, if it was a panic
 	StopReason       string `json:"stopReason,omitempty"`       // why it has ended, is paused (or will be, with Pausing), or rests while stuck
 
-	// EndedAt is when the job came to the status completed, cancelled or failed; of a failed
-	// job only if its work asked for that end, or if its type has a Retention.
+	// EndedAt is when the job came to the status stopped, failed, completed or cancelled.
 	EndedAt time.Time `json:"endedAt,omitzero"`
+	// StaleAt is when the ended job is stale by its Retention; zero: never. Stale says that it is.
+	StaleAt time.Time `json:"staleAt,omitzero"`
+	Stale   bool      `json:"stale,omitempty"`
 	// RetireAt is when the ended job is gone by its Retention; zero: it is kept.
 	RetireAt time.Time `json:"retireAt,omitzero"`
 	// PausedUntil is when a paused job resumes by itself; zero: it waits for Resume. With
@@ -50,8 +52,24 @@ type Meta struct {
 	Pausing bool `json:"pausing,omitempty"`
 	// Purging says that the failed job is gone once OnExhausted was called.
 	Purging bool `json:"purging,omitempty"`
-	// Hooks is how many calls of OnExhausted are owed or under way.
+	// Hooks is how many calls of OnExhausted, or of the hooks of the Retention, are owed or under
+	// way.
 	Hooks int `json:"hooks,omitempty"`
+}
+
+// RestEnd is when a job that rests goes on by itself: a paused one resumes, and one that has
+// ended becomes stale or is gone. It is the time of its alarm, unless a call of a hook is owed
+// (J3). Zero: it does not rest, or until a verb only.
+func (m *Meta) RestEnd() time.Time {
+	switch {
+	case m.Status == Paused:
+		return m.PausedUntil
+	case !m.Status.Ended():
+		return time.Time{}
+	case !m.Stale && !m.StaleAt.IsZero():
+		return m.StaleAt
+	}
+	return m.RetireAt
 }
 
 // MetaKey is the key of an object's storage that holds its Meta, as JSON.

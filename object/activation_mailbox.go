@@ -7,7 +7,8 @@ import (
 
 // admit refuses the newest call of an overloaded object (O11). An object is overloaded
 // if MailboxLimit calls wait, or if the first of them has waited longer than MailboxAge.
-// Alarms and turns of the runtime are exempt. The caller holds mu.
+// Alarms, messages and turns of the runtime are exempt, but their places in the queue
+// count. The caller holds mu.
 func (a *activation) admit(r *Request) error {
 	if r.exempt {
 		return nil

@@ -19,12 +19,13 @@ type Caller interface {
 	Invoke(ctx context.Context, r *Request) error
 }
 
-// CallOption changes one call. Idempotent, Unconfirmed, Detached, Repeatable and After return
+// CallOption changes one call. Idempotent, Unconfirmed, Detached, HandlerTimeout, Repeatable and After return
 // one.
 type CallOption struct {
 	key         string
 	ttl         time.Duration
 	delay       time.Duration
+	within      time.Duration
 	unconfirmed bool
 	detached    bool
 	repeatable  bool
@@ -54,6 +55,12 @@ func Unconfirmed() CallOption { return CallOption{unconfirmed: true} }
 // context. Detached costs a handover to another goroutine. In a call from a turn it has no
 // effect, because that turn must not go on without its answer; neither has it in a message.
 func Detached() CallOption { return CallOption{detached: true} }
+
+// HandlerTimeout ends the handler's context d after its turn has begun, by the clock of the host, also in a call with
+// Detached. The time of the constructor counts, and that of the wait for the turn does not. The
+// context's cause is then ErrTimeout; a handler that does not look at its context goes on, and may commit. Zero or less
+// is no limit. It has no effect in a message.
+func HandlerTimeout(d time.Duration) CallOption { return CallOption{within: d} }
 
 // Repeatable says that a call of another object does no harm if the turn of its caller is
 // lost after it, or repeated; for example, it adds a name to a set. It changes nothing but
@@ -118,7 +125,9 @@ type Request struct {
 	ttl   time.Duration // of the stored answer
 	print uint64        // the fingerprint of an argument that came as bytes with a key; 0: none
 	delay time.Duration // see After
-	state *State        // of the instance it is bound to; nil: any
+	// within is how long the handler's context lasts; see HandlerTimeout.
+	within time.Duration
+	state  *State // of the instance it is bound to; nil: any
 	// what names the user code that runs, for logs and errors: a method, for example, or
 	// the alarm handler. Nil if none runs.
 	what *string
@@ -176,6 +185,7 @@ func (r *Request) init(id storage.ID, op operation, opts []CallOption) {
 		r.unconfirmed = r.unconfirmed || o.unconfirmed
 		r.detached = r.detached || o.detached
 		r.repeatable = r.repeatable || o.repeatable
+		r.within = max(r.within, o.within)
 		if o.after {
 			r.after, r.delay = true, o.delay
 		}

@@ -25,7 +25,8 @@ type ClassOptions struct {
 	// Default: the host's.
 	IdleAfter time.Duration
 	// MailboxLimit is how many calls may wait for one object; the next is
-	// refused with ErrOverloaded. Default: 1024.
+	// refused with ErrOverloaded. Messages are never refused; those that wait in the
+	// mailbox, at most 64, count as calls do, and all others wait on disk. Default: 1024.
 	MailboxLimit int
 	// MailboxAge is how long the first waiting call may have waited when
 	// another comes, which is then refused with ErrOverloaded. Default: 30 s.

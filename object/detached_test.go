@@ -250,3 +250,50 @@ func TestWakeCallerLeaves(t *testing.T) {
 		}
 	})
 }
+
+// Proves O24: the context of a handler ends HandlerTimeout after its turn has begun, and not before, with and
+// without Detached; the wait for the turn does not count, and the handler may commit all the same.
+func TestHandlerTimeout(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		defer f.close()
+		const limit = time.Minute
+		for _, c := range []struct {
+			name string
+			opts []object.CallOption
+			work time.Duration // the handler's
+			ends error
+		}{
+			{"just before", []object.CallOption{object.HandlerTimeout(limit)}, limit - 1, nil},
+			{"just after", []object.CallOption{object.HandlerTimeout(limit)}, limit + 1, object.ErrTimeout},
+			{"detached, before", []object.CallOption{object.Detached(), object.HandlerTimeout(limit)}, limit - 1, nil},
+			{"detached, after", []object.CallOption{object.Detached(), object.HandlerTimeout(limit)}, limit + 1, object.ErrTimeout},
+			{"none", []object.CallOption{object.HandlerTimeout(0)}, limit + 1, nil},
+		} {
+			gate := make(chan struct{})
+			go f.call(c.name, until(gate))
+			pass(0)
+			var ended error
+			var ran time.Duration
+			fn := func(th *thing, ctx context.Context) (any, error) {
+				began := time.Now()
+				select {
+				case <-ctx.Done():
+				case <-time.After(c.work):
+				}
+				ran, ended = time.Since(began), context.Cause(ctx)
+				return nil, th.st.Storage().PutBytes(context.WithoutCancel(ctx), "k", []byte("v"))
+			}
+			answered := make(chan error, 1)
+			go func() { _, err := f.call(c.name, fn, c.opts...); answered <- err }()
+			pass(2 * limit) // in the mailbox
+			close(gate)
+			if err := <-answered; err != nil || f.stored(c.name, "k") != "v" {
+				t.Errorf("O24: %s: %v, stored %q", c.name, err, f.stored(c.name, "k"))
+			}
+			if !errors.Is(ended, c.ends) || (ended == nil) != (c.ends == nil) || ran != min(c.work, limit) && c.ends != nil {
+				t.Errorf("O24: %s: the context ended with %v after %v, want %v", c.name, ended, ran, c.ends)
+			}
+		}
+	})
+}

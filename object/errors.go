@@ -78,6 +78,10 @@ var (
 	// The error names it. Ask that one for a wake-up: timers have as many as are wanted.
 	ErrAlarmOwned = errors.New("object: the alarm belongs to")
 
+	// ErrDormant: work was started in a store that is a restored copy and sleeps, so that it does
+	// nothing that its source may do too. Wake it by `holdfast go` once the source is gone for good.
+	ErrDormant = errors.New("object: the store is a dormant copy: wake it by holdfast go")
+
 	// After the handler: the commit may or may not have survived.
 
 	// ErrStorage: the store has failed. The host ends, and a new Open shows which commits survived.

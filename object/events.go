@@ -32,16 +32,46 @@ type eventRow struct {
 	Data []byte `json:"d,omitempty"`
 }
 
+// EmitOption changes one event. KeepFor returns one.
+type EmitOption struct {
+	keep  time.Duration
+	given bool
+}
+
+// KeepFor keeps an event for d, in place of Options.EventRetention: more than zero and at most 100 years, else
+// Emit returns an error. An event that goes before older ones of its object leaves a gap that
+// no Tap tells of (V7), so all events of an object should have one time.
+func KeepFor(d time.Duration) EmitOption { return EmitOption{d, true} }
+
+// retention returns how long an event with the options is kept.
+func (h *Host) retention(opts []EmitOption) (time.Duration, error) {
+	keep := h.options.EventRetention
+	for _, o := range opts {
+		switch {
+		case !o.given:
+		case o.keep <= 0 || o.keep > maxDelay:
+			return 0, fmt.Errorf("KeepFor is %v: more than zero and at most 100 years are allowed", o.keep)
+		default:
+			keep = o.keep
+		}
+	}
+	return keep, nil
+}
+
 // Emit adds an event to the turn's batch, with a payload that the host's codec encodes. A
-// turn that fails emits nothing. Events are kept for Options.EventRetention, also when the
+// turn that fails emits nothing. Events are kept for Options.EventRetention or KeepFor, also when the
 // object is deleted; Host.Events and Host.Watch read them. Emit returns ErrValueTooLarge,
-// ErrBatchTooLarge, ErrNoTurn or ErrReset, and then changes nothing.
-func (s *State) Emit(ctx context.Context, kind string, payload any) error {
+// ErrBatchTooLarge, ErrNoTurn, ErrReset or the error of an option, and then changes nothing.
+func (s *State) Emit(ctx context.Context, kind string, payload any, opts ...EmitOption) error {
 	t, err := s.turn(ctx)
 	if err != nil {
 		return err
 	}
 	h := s.act.host
+	keep, err := h.retention(opts)
+	if err != nil {
+		return fmt.Errorf("%s: event %s: %w", s.act.object.ID, kind, err)
+	}
 	data, err := h.options.Codec.Encode(payload)
 	if err != nil {
 		return fmt.Errorf("%s: encode event %s: %w", s.act.object.ID, kind, err)
@@ -53,13 +83,27 @@ func (s *State) Emit(ctx context.Context, kind string, payload any) error {
 	}
 	// more is the bytes beside the payload: the event's row and its entry in the expiry
 	// index each take a record, and both hold the object's class and name.
-	const more = recordBytes + 2*24
-	if err := s.storage.check(t, len(row)+2*(len(s.act.object.ID.Class)+len(s.act.object.ID.Name))+more, "", data); err != nil {
+	id := s.act.object.ID
+	more := len(row) + 2*(len(id.Class)+len(id.Name)) + recordBytes + 2*24
+	if h.options.Feed {
+		more += feedBytes(id, kind)
+	}
+	if err := s.storage.check(t, more, "", data); err != nil {
 		return err
 	}
-	expires := alarm.Nanos(now.Add(h.options.EventRetention))
-	t.events().AddEvent(t.object.Shard, s.act.object.ID, h.store.NextSeq(), expires, row)
+	h.addEvent(t.events(), t.object.Shard, storage.FeedEntry{ID: id, Kind: kind}, row, now, now.Add(keep))
 	return nil
+}
+
+// addEvent adds an event that expires at a time to a batch and, if the host keeps it, to the feed. An event that
+// has expired already is not in the feed, because its readers would be told that they have missed it.
+func (h *Host) addEvent(b *storage.Batch, shard int, e storage.FeedEntry, row []byte, now, expires time.Time) {
+	e.Seq = h.store.NextSeq()
+	b.AddEvent(shard, e.ID, e.Seq, alarm.Nanos(expires), row)
+	if h.options.Feed && expires.After(now) {
+		e.Expires = alarm.Nanos(now.Add(h.options.EventRetention))
+		b.AddToFeed(e)
+	}
 }
 
 // events returns the turn's batch for an event. It gives the object no number, because
@@ -174,7 +218,7 @@ type TapEvent struct {
 	ID storage.ID `json:"id"`
 	// Cursor grows from event to event of a tap. A tap to one object has the event's sequence
 	// number here, which holds for as long as that event is kept. The others have the place in the
-	// order of all events, which holds for as long as the host keeps the event in memory.
+	// order of all events, which holds for as long as the host keeps the event in memory, or its feed.
 	Cursor uint64 `json:"cursor"`
 	Event
 }
@@ -184,15 +228,15 @@ type TapEvent struct {
 // in memory once for all taps. Its methods are for one goroutine at a time. Host.Tap makes it.
 type Tap struct {
 	host     *Host
-	key      storage.ID // without a name: a class; without both: all
-	listener *tap.Listener[Event]
-	bytes    int // TapOptions.BatchBytes
+	key      storage.ID           // without a name: a class; without both: all
+	listener *tap.Listener[Event] // nil: it reads the feed
+	bytes    int                  // TapOptions.BatchBytes
 
-	// The fields below are of a tap to one object. Its events come from the store until reading
+	// The fields below but after are of a tap to one object. Its events come from the store until reading
 	// ends, then from memory, and again from the store if it was too slow for that.
 	reading bool
 	strict  bool   // it tells that events were missed
-	after   uint64 // the sequence number of the last event that it gave
+	after   uint64 // the sequence number of the last event that it gave, or its place in the feed
 }
 
 // The bounds of one answer of Tap.Next. That of bytes is a default.
@@ -204,7 +248,8 @@ const (
 // Tap begins to listen to events. The caller calls Close at the end. Without a tap
 // events cost a host nothing more. A tap to all objects or to a class has the newest 65,536
 // events or 16 MiB behind it, from its beginning to a minute after the last such tap has
-// closed, and never more than this process. A tap to one object reads the stored events. Tap returns ErrBadName, or an error for BatchBytes below 0.
+// closed, and never more than this process. With Options.Feed it reads the feed, which is stored, and its
+// cursor is that of Host.Feed. A tap to one object reads the stored events. Tap returns ErrBadName, or an error for BatchBytes below 0.
 func (h *Host) Tap(o TapOptions) (*Tap, error) {
 	key := storage.ID{Class: o.Class, Name: o.Name}
 	check := key
@@ -227,8 +272,14 @@ func (h *Host) Tap(o TapOptions) (*Tap, error) {
 	return t, nil
 }
 
-// listen begins a tap.
+// listen begins a tap. One to many objects of a host with a feed needs no listener: it reads the feed.
 func (h *Host) listen(key storage.ID, after uint64) *Tap {
+	if h.options.Feed && key.Name == "" {
+		if after == 0 {
+			after = h.store.FeedBelow() - 1
+		}
+		return &Tap{host: h, key: key, bytes: tapBytes, after: after}
+	}
 	t := &Tap{host: h, key: key, listener: h.taps.Listen(key), bytes: tapBytes, reading: key.Name != "", after: after}
 	if after != 0 && !t.reading {
 		t.listener.From(after)
@@ -237,13 +288,17 @@ func (h *Host) listen(key storage.ID, after uint64) *Tap {
 }
 
 // Close ends the tap. Later calls of Next are a mistake; a second Close does nothing.
-func (t *Tap) Close() { t.listener.Close(t.host.seams.Steady()) }
+func (t *Tap) Close() {
+	if t.listener != nil {
+		t.listener.Close(t.host.seams.Steady())
+	}
+}
 
 // Cursor tells how far the tap is, for TapOptions.After: it has given each of its events up to
 // there. It moves on with the events of others too, so that it stays valid for longer than
 // the Cursor of the last event.
 func (t *Tap) Cursor() uint64 {
-	if t.key.Name != "" {
+	if t.key.Name != "" || t.listener == nil {
 		return t.after
 	}
 	return t.listener.Position()
@@ -254,6 +309,9 @@ func (t *Tap) Cursor() uint64 {
 // now and then. Next returns ErrEventsMissed if events between the cursor and the next one are not
 // there any more; then the caller reads the present state, and begins with a new tap.
 func (t *Tap) Next(ctx context.Context) ([]TapEvent, error) {
+	if t.listener == nil {
+		return t.follow(ctx)
+	}
 	for {
 		if err := seam.Cause(ctx); err != nil {
 			return nil, err

@@ -98,6 +98,32 @@ func ExampleHost_Keys() {
 	// Output: book/a: text of a
 }
 
+// A tool reads several things and waits for the disk once.
+func ExampleHost_Read() {
+	ctx, host := context.Background(), library(memstore.New())
+	defer closeLibrary(host)
+	err := host.Read(ctx, func(r object.Reader) error {
+		racks, err := r.Objects(ctx, "rack", object.ObjectsOptions{})
+		if err != nil {
+			return err
+		}
+		for _, rack := range racks {
+			text, ok, err := r.Value(ctx, rack.ID, "book/a")
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%s: %v %q\n", rack.ID, ok, text)
+		}
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// rack/rack a: true "text of a"
+	// rack/rack b: false ""
+	// rack/rack c: false ""
+	// <nil>
+}
+
 // One dead letter is read by its object and its number.
 func ExampleHost_DeadLetter() {
 	ctx, host := context.Background(), library(memstore.New())

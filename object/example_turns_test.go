@@ -348,3 +348,32 @@ func ExampleState_Emit() {
 	// switched "on"
 	// switched "off" <nil>
 }
+
+// An event that others need for longer than the rest has a time of its own.
+func ExampleKeepFor() {
+	ctx := context.Background()
+	class, do := lamps(func(l *Lamp, ctx context.Context) error {
+		return l.st.Emit(ctx, "broken", "the bulb", object.KeepFor(90*24*time.Hour))
+	})
+	host := serve(class)
+	defer end(host)
+	if _, err := do.Call(ctx, host, "a", struct{}{}); err != nil {
+		log.Fatal(err)
+	}
+	events, err := host.Events(ctx, class.ID("a"), 0, 1)
+	fmt.Println(events[0].Kind, err)
+	// Output: broken <nil>
+}
+
+// A handler has an end of its own, which is not that of its caller.
+func ExampleHandlerTimeout() {
+	class, do := lamps(func(l *Lamp, ctx context.Context) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	host := serve(class)
+	defer end(host)
+	_, err := do.Call(context.Background(), host, "a", struct{}{}, object.Detached(), object.HandlerTimeout(time.Millisecond))
+	fmt.Println(errors.Is(err, object.ErrTimeout))
+	// Output: true
+}

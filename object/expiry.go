@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// expiry removes marks and events that have expired. For each shard it keeps the time at
-// which the first row may expire, and it has one timer for all shards.
+// expiry removes marks, events and rows of the feed that have expired. For each shard, and for the
+// feed, it keeps the time at which the first row may expire, and it has one timer for all.
 //
 // A sweep runs on the goroutine of the timer, and there is only one at a time, because
 // arm sets no timer while working is set. Turns call note after their commits. The mutex
@@ -19,7 +19,7 @@ type expiry struct {
 	host *Host
 
 	mu      sync.Mutex
-	next    []int64    // by shard, in nanoseconds since 1970; 0: nothing expires
+	next    []int64    // by shard, and then that of the feed, in nanoseconds since 1970; 0: nothing expires
 	timer   seam.Timer // the latest one; it may have fired
 	armed   int64      // the time that the timer is set for; 0: it is not armed
 	working bool       // a sweep is under way, and arms the timer at its end
@@ -36,11 +36,11 @@ const (
 )
 
 // start reads when the first row of each shard expires, and arms the timer. Open calls it
-// before any turn runs.
+// before any turn runs. Over a dormant store nothing expires.
 func (x *expiry) start(h *Host) error {
-	x.host = h
-	x.next = make([]int64, h.store.Shards())
-	for shard := range x.next {
+	x.host, x.stopped = h, h.store.Dormant()
+	x.next = make([]int64, h.store.Shards()+1)
+	for shard := range h.store.Shards() {
 		var b storage.Batch
 		_, next, ok, err := h.store.Expired(&b, shard, 0, 1, nil)
 		if err != nil {
@@ -50,6 +50,11 @@ func (x *expiry) start(h *Host) error {
 			x.next[shard] = next
 		}
 	}
+	next, _, err := h.store.ExpireFeed(0, 1)
+	if err != nil {
+		return err
+	}
+	x.next[h.store.Shards()] = next
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.arm()
@@ -136,7 +141,7 @@ func (x *expiry) sweepShard(shard int, now int64) bool {
 	x.next[shard] = 0 // a time that is noted from here on is kept
 	x.mu.Unlock()
 	lapses := storage.Lapses{Again: now + int64(lapseRetry)}
-	_, next, ok, err := h.store.Expire(shard, now, expiryBatch, &lapses)
+	next, ok, err := x.expire(shard, now, &lapses)
 	if err != nil {
 		_ = h.storageError(storage.ID{}, err)
 		x.mu.Lock()
@@ -155,6 +160,17 @@ func (x *expiry) sweepShard(shard int, now int64) bool {
 		x.note(shard, lapses.Again)
 	}
 	return true
+}
+
+// expire removes one batch of rows of a shard or, behind the last, of the feed. It returns when the
+// next row expires, if there is one.
+func (x *expiry) expire(shard int, now int64, lapses *storage.Lapses) (next int64, ok bool, err error) {
+	store := x.host.store
+	if shard == store.Shards() {
+		return store.ExpireFeed(now, expiryBatch)
+	}
+	_, next, ok, err = store.Expire(shard, now, expiryBatch, lapses)
+	return next, ok, err
 }
 
 const (

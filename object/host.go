@@ -49,6 +49,11 @@ type Options struct {
 	// EventRetention is how long events are kept. Default: 24 hours. After it was made shorter, new
 	// events may expire before older ones of their object, until the longer time has passed (V7).
 	EventRetention time.Duration
+	// Feed stores the order of all events, a row of about 40 bytes and the names for each event, for
+	// Host.Feed and so that taps to a class or to all objects go on over restarts. Rows are kept for
+	// EventRetention. An opening without it ends the feed, and the next one with it begins
+	// another: then readers are told that they have missed events. Default: no feed.
+	Feed bool
 	// RecoveryConcurrency is how many objects are recovered at a time after
 	// Open. Default: 64.
 	RecoveryConcurrency int
@@ -90,6 +95,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.WaitForLock != 0 {
 		o.Storage.WaitForLock = o.WaitForLock
 	}
+	o.Feed = o.Feed || o.Storage.Feed
+	o.Storage.Feed = o.Feed
 	o.Storage.Seams = o.Seams
 	o.Storage.Log = o.Logger
 	return o, o.validate()
@@ -142,6 +149,7 @@ type Host struct {
 	expiry       expiry
 	filterBudget filterBudget
 	taps         *tap.Hub[Event] // the newest events, for Watch and Tap
+	feedNews     feedNews        // wakes the taps that read the feed
 	labels       labels.Counts   // of the objects of all classes
 	held         holdWatch       // finds turns that hold their object for too long
 	unconfirmed  unconfirmedSync // makes unconfirmed commits durable a little later
@@ -152,6 +160,7 @@ type Host struct {
 	runway       *crew.Runway // lets due alarms go to the crew in portions
 	report       report
 	metrics      *metrics
+	imports      sync.Map // storage.ID: the objects of parked classes that are being imported
 
 	lifecycle lifecycle // whether calls are taken, and how many things run
 
@@ -255,7 +264,9 @@ func (h *Host) start() error {
 	if err := h.countLabels(snapshot); err != nil {
 		return err
 	}
-	h.callAtOpen()
+	if !h.store.Dormant() {
+		h.callAtOpen()
+	}
 	return nil
 }
 
@@ -269,6 +280,9 @@ func (h *Host) start() error {
 //  5. the trials of suspects, and the scheduler, which fires alarms.
 //
 // The functions of Class.AtOpen come after all of them; see callAtOpen.
+//
+// Over a dormant store (O26) only steps 1 and 3 are made: nothing expires, and the scheduler is
+// made and not started, so that it keeps no alarm in memory.
 func (h *Host) startActivities() error {
 	alarms, err := alarm.NewScheduler(h.schedulerConfig())
 	if err != nil {
@@ -284,6 +298,9 @@ func (h *Host) startActivities() error {
 	}
 	if err := h.flightLog.open(h); err != nil {
 		return err
+	}
+	if h.store.Dormant() {
+		return nil
 	}
 	if err := h.recoverOpen(); err != nil {
 		return err
@@ -343,6 +360,9 @@ func (h *Host) Epoch() uint64 { return h.store.Epoch() }
 // Store returns the host's store, for tests and tools that read the stored rows. Its rows
 // must not be changed while the host is open, because objects in memory would not see it.
 func (h *Host) Store() *storage.Store { return h.store }
+
+// Codec returns the codec of the host, which has encoded the Data of its events.
+func (h *Host) Codec() Codec { return h.options.Codec }
 
 // Seams returns the clock, executor, random source and probe of the host.
 func (h *Host) Seams() *seam.Seams { return &h.seams }

@@ -151,6 +151,7 @@ func (h *Host) fail(err error) {
 	if h.lifecycle.end(err) {
 		h.options.Logger.Error("host ends: storage failed", "error", err)
 		h.taps.Stop(err)
+		h.feedNews.stop(err)
 		h.alarms.Stop()
 		h.mail.later.Stop()
 		h.flightLog.suspects.close()
@@ -192,6 +193,7 @@ func (h *Host) Shutdown(ctx context.Context) error {
 	h.closePermits()
 	h.expiry.stop()
 	h.taps.Stop(ErrShutdown)
+	h.feedNews.stop(ErrShutdown)
 	h.awaits.end()
 	var late error
 	if h.awaitIdle(ctx) != nil {

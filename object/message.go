@@ -360,3 +360,9 @@ func (m *message) dependOn(applied storage.Ticket) {
 		m.ticket = applied
 	}
 }
+
+// delivers reports whether messages to an object leave the disk: its class is registered, and
+// the store is not dormant.
+func (x *mail) delivers(to storage.ID) bool {
+	return x.host.hosted[to.Class] != nil && !x.host.store.Dormant()
+}

@@ -48,7 +48,9 @@ func (x *mail) init(h *Host) (err error) {
 // earlier openings delivered. It returns at once; the count runs on a goroutine of its own.
 func (x *mail) start(snapshot *storage.MessageCount) error {
 	h := x.host
-	x.later.Start()
+	if !h.store.Dormant() {
+		x.later.Start()
+	}
 	if h.lifecycle.enter(false) != nil {
 		return snapshot.Close()
 	}
@@ -78,7 +80,7 @@ func (x *mail) count(snapshot *storage.MessageCount) error {
 		more, err = snapshot.Next(func(to storage.ID, n int) bool {
 			x.stored.Add(int64(n))
 			later := snapshot.Later()
-			if h.hosted[to.Class] == nil {
+			if !x.delivers(to) {
 				x.timed.Add(to, n, 0)
 				return !h.lifecycle.closing.Load()
 			}
@@ -207,18 +209,18 @@ func (x *mail) handOver(first *message) {
 }
 
 // handOverOne gives one message to its receiver, or leaves it on disk: if the receiver has
-// others there, if its class is not registered, or if the host shuts down. The scheduler of
+// others there, if it is not delivered now, or if the host shuts down. The scheduler of
 // the index by time gets one with a delay.
 func (x *mail) handOverOne(m *message) {
 	h := x.host
-	if m.due != 0 || h.hosted[m.To.Class] == nil {
+	if m.due != 0 || !x.delivers(m.To) {
 		x.timed.Add(m.To, 1, m.Seq)
 	}
 	if m.due != 0 {
 		x.later.Set(m.entry(m.due))
 		return
 	}
-	if h.hosted[m.To.Class] == nil || h.lifecycle.closing.Load() {
+	if !x.delivers(m.To) || h.lifecycle.closing.Load() {
 		return
 	}
 	if !x.known.Load() && !x.boxes.Known(m.Receiver()) {

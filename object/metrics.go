@@ -177,7 +177,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	gauge(descAlarmsOut, float64(stats.InFlight))
 }
 
-// collectDisk sends what the store knows of its disk. It asks for the free space, but not while a
+// collectDisk sends the times of syncs and the free space of the disk. It asks for the free space, but not while a
 // sync hangs, because the file system of a disk that does not answer may not answer either, and a
 // scrape that waits for it would tell nothing at all.
 func (m *metrics) collectDisk(out chan<- prometheus.Metric) {

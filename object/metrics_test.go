@@ -54,7 +54,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// wantTable compares what a host gathers with the table, but for the metrics that are missing.
+// wantTable compares the metrics that a host gathers with the table, but for the metrics that are missing.
 func wantTable(t *testing.T, h *object.Host, missing ...*metric.Metric) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -72,6 +72,15 @@ func readDurably[T any](ctx context.Context, h *Host, id storage.ID, look func(R
 	return answer, nil
 }
 
+// Read calls f with a Reader of the host's store, and returns when all that f has read is durable.
+// So a list that takes many reads waits for the disk once. f runs on the goroutine of the caller and
+// reads by r alone. Read returns the error of f, and ErrShutdown in the place of one
+// that tells of a closed store.
+func (h *Host) Read(ctx context.Context, f func(r Reader) error) error {
+	_, err := readDurably(ctx, h, storage.ID{}, func(r Reader) (struct{}, error) { return struct{}{}, f(r) })
+	return err
+}
+
 // lookError names an error of a look. One that refuses a name has it in its text already, in
 // a form that can be printed.
 func lookError(id storage.ID, err error) error {

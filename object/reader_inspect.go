@@ -212,6 +212,22 @@ func (r Reader) Mark(ctx context.Context, id storage.ID, key string) (value []by
 	return value, expires, ok, err
 }
 
+// Value returns the value of one key of an object; ok is false if the object has no such key. It reads
+// two rows. It returns ErrBadName for a name that no object can have.
+func (r Reader) Value(ctx context.Context, id storage.ID, key string) (value []byte, ok bool, err error) {
+	value, err = read(ctx, r, id, func() (v []byte, err error) {
+		if err := validID(id); err != nil {
+			return nil, err
+		}
+		o, err := r.store.Find(id)
+		if err == nil {
+			v, ok, err = r.store.Data(nil, o, key)
+		}
+		return v, err
+	})
+	return value, ok, err
+}
+
 // MaxPageBytes is the most that KeysOptions.MaxBytes may be.
 const MaxPageBytes = 16 << 20
 

@@ -3,6 +3,8 @@ package object_test
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -80,4 +82,45 @@ func TestKillingMessageIsFoundAmongMany(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Proves M5, A8. Case MS6 at its greatest size: 10,000 messages are left by a process, four to a receiver. One
+// of them kills its process each time, and so does an alarm beside them. Both become dead letters, all
+// others are handled, and nothing is left.
+func TestKillersAmongTenThousandMessages(t *testing.T) {
+	const others = 10_000 - 1
+	const most = 10 + 2 + 1 // among up to 65,536; one for each of the killers; one because a first process announces no message
+	bubble(t, func(t *testing.T) {
+		d := newDeadlyMail(t, 10*time.Second, time.Second, "")
+		d.must("alarm killer", setAlarm(time.Second))
+		d.must("sender", func(th *thing, ctx context.Context) (any, error) {
+			for i, name := range crowd(others, "killer") {
+				if err := d.run.Send(ctx, th.st, fmt.Sprint("r", i/4), errand{name}); err != nil {
+					return nil, err
+				}
+			}
+			return nil, nil
+		})
+		crashes := d.live(12 * time.Hour)
+		letters, err := lettersOf(d.host.DeadLetters(context.Background(), object.DeadLettersOptions{Limit: object.MaxPage}))
+		dead := map[string]string{}
+		for _, l := range letters {
+			dead[l.ID.Name] = l.Kind + " " + l.Reason
+		}
+		want := map[string]string{"r0": object.DeadMessage + " crashes", "alarm killer": object.DeadAlarm + " crashes"}
+		if !maps.Equal(dead, want) || len(letters) != 2 || err != nil {
+			t.Errorf("dead letters %v, %v, want %v", dead, err, want)
+		}
+		if _, done := d.count(); done != others {
+			t.Errorf("%d are done, want %d", done, others)
+		}
+		if crashes > most {
+			t.Errorf("A8: %d crashes, want %d at most", crashes, most)
+		}
+		if n, err := underWay(d.host.Store()); n != 0 || err != nil {
+			t.Errorf("%d messages are left, %v", n, err)
+		}
+		t.Log(crashes, "crashes")
+		d.close()
+	})
 }

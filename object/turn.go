@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"github.com/holdfast-dev/holdfast/object/internal/limit"
 	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -151,6 +152,12 @@ func (a *activation) serve(r *Request) bool {
 	}
 	t := r.turn
 	t.Context, t.state, t.draft = r.ctx, a.state, &r.draft
+	if r.within > 0 {
+		seams := &a.host.seams
+		ctx := limit.New(r.ctx, seams, seams.Clock.Now().Add(r.within), ErrTimeout)
+		defer ctx.End()
+		t.Context = ctx
+	}
 	if t.phase.Load() != phaseHolds {
 		t.phase.Store(phaseHolds)
 	}

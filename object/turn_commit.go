@@ -24,8 +24,8 @@ import (
 //     that its memory depends on the ticket.
 //  6. Expiry: the sweep learns when the first of the new marks and events expires.
 //  7. Scheduler: tellScheduler passes on a new, changed or removed alarm.
-//  8. Events: those that somebody listens to enter the ring of package tap. All that the
-//     commit changes can be seen by now, and no message of it is under way yet, so an event
+//  8. Events: those that somebody listens to enter the ring of package tap, and the taps that
+//     read the feed are told that it has more rows. All that the commit changes can be seen by now, and no message of it is under way yet, so an event
 //     that answers to this one comes behind it.
 //  9. Afterwards: settle starts the routines and calls the functions that waited for the
 //     commit, then endCommit lifts the fence.
@@ -335,6 +335,7 @@ func (t *turn) committed(ticket storage.Ticket, row *alarm.Row) {
 	if events := t.tapped(); events != nil {
 		h.taps.Enter(a.object.ID, ticket, events)
 	}
+	h.noteFeed(t.batch)
 	t.dropWrites()
 	t.after = after
 	t.settle(ticket)

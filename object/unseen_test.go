@@ -29,6 +29,9 @@ func TestLooksWaitForTheDisk(t *testing.T) {
 			return err
 		},
 		"StoredClasses": func(h *object.Host, _ *fixture) error { _, err := h.StoredClasses(ctx); return err },
+		"Read": func(h *object.Host, f *fixture) error {
+			return h.Read(ctx, func(r object.Reader) error { _, _, err := r.Value(ctx, f.id("a"), "k"); return err })
+		},
 		"DeadLetter": func(h *object.Host, f *fixture) error {
 			if _, err := h.DeadLetter(ctx, f.id("a"), 1); !errors.Is(err, object.ErrNoDeadLetter) {
 				return err
@@ -64,6 +67,61 @@ func TestLooksWaitForTheDisk(t *testing.T) {
 			wg.Wait()
 		})
 	}
+}
+
+// Proves O15: many reads of one Host.Read wait for the disk once, and its answers are those of the Reader.
+func TestReadWaitsOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		ctx, f := t.Context(), newFixture(t)
+		d := f.slow()
+		f.open()
+		defer f.end()
+		d.hold.Store(true)
+		f.must("a", put("k", "v"), object.Unconfirmed())
+		var value []byte
+		var ok, told atomic.Bool
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			err := f.host.Read(ctx, func(r object.Reader) error {
+				for range 100 {
+					v, found, err := r.Value(ctx, f.id("a"), "k")
+					if err != nil {
+						return err
+					}
+					value = v
+					ok.Store(found)
+				}
+				_, none, err := r.Value(ctx, f.id("a"), "other")
+				_, nobody, err2 := r.Value(ctx, f.id("b"), "k")
+				if none || nobody {
+					t.Error("O15: a key that nobody has stored is there")
+				}
+				return errors.Join(err, err2)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			told.Store(true)
+		})
+		synctest.Wait()
+		if !ok.Load() || told.Load() {
+			t.Errorf("O15: read %v, told %v, while the disk does not answer", ok.Load(), told.Load())
+		}
+		d.hold.Store(false)
+		close(d.gate)
+		wg.Wait()
+		if string(value) != "v" {
+			t.Errorf("O15: read %q", value)
+		}
+		mine := errors.New("mine")
+		if err := f.host.Read(ctx, func(object.Reader) error { return mine }); err != mine {
+			t.Errorf("the error of the function came as %v", err)
+		}
+		bad := func(r object.Reader) error { _, _, err := r.Value(ctx, f.id(""), "k"); return err }
+		if err := f.host.Read(ctx, bad); !errors.Is(err, object.ErrBadName) {
+			t.Errorf("a bad name came as %v", err)
+		}
+	})
 }
 
 // Case OB10: when the store dies during a turn, each later read of the turn fails, also

@@ -11,7 +11,7 @@ import (
 )
 
 // Go starts fn on a goroutine beside the turns, once the present turn's commit is durable.
-// If the turn fails, fn never starts. fn is work of the object, and the running fn is a
+// If the turn fails, fn never starts. Over a dormant store Go returns ErrDormant. fn is work of the object, and the running fn is a
 // routine; it may use the object only through Do, because other turns run at the same time.
 //
 // The ctx of fn ends when the instance goes, and when the context of Host.Shutdown ends.
@@ -30,6 +30,9 @@ func (d *Driver) Start(ctx context.Context, r *Routine, name string, fn func(con
 	if err != nil {
 		return err
 	}
+	if err := d.Awake(); err != nil {
+		return err
+	}
 	if r.state != nil {
 		return fmt.Errorf("%s: object: routine %q was started twice; make another Routine", d.state.act.object.ID, name)
 	}
@@ -37,6 +40,15 @@ func (d *Driver) Start(ctx context.Context, r *Routine, name string, fn func(con
 	r.permit, t.permit = t.permit, false
 	r.begun = afterwards{routine: r, earlier: t.after}
 	t.after = &r.begun
+	return nil
+}
+
+// Awake returns ErrDormant if the store is dormant: a job begins no execution then, neither here
+// nor for a worker outside. It may be called from any goroutine.
+func (d *Driver) Awake() error {
+	if d.state.act.host.store.Dormant() {
+		return named(d.state.act.object.ID, ErrDormant)
+	}
 	return nil
 }
 

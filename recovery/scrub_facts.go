@@ -69,21 +69,10 @@ func (f facts) rests() bool {
 	return f.meta.Status.Ended()
 }
 
-// restEnd is when a job that rests resumes or is gone by itself; zero: never.
-func (f facts) restEnd() time.Time {
-	switch {
-	case f.meta.Status == jobs.Paused:
-		return f.meta.PausedUntil
-	case f.meta.Status.Ended():
-		return f.meta.RetireAt
-	}
-	return time.Time{}
-}
-
 // wrongRest tells how the alarm of a job that rests differs from its metadata; empty: it does
 // not.
 func (f facts) wrongRest() string {
-	switch end := f.restEnd(); {
+	switch end := f.meta.RestEnd(); {
 	case f.armed != end.IsZero() && f.alarm.Equal(end):
 		return ""
 	case end.IsZero():

@@ -13,14 +13,18 @@ import (
 
 // admit checks the parts of a request that need no route and no principal.
 func (x *exchange) admit() error {
-	if !x.config.answers(x.r.Host) {
+	if p := x.peer(); p != nil {
+		if err := p.check(); err != nil {
+			return err
+		}
+	} else if !x.config.answers(x.r.Host) {
 		return &problem{Type: "foreign-host", Title: "The server does not answer for this Host.", Status: http.StatusMisdirectedRequest, Outcome: none}
 	}
 	if err := x.origins.Check(x.r); err != nil {
 		return &problem{Type: "cross-origin", Title: "The request comes from a page of another site.", Status: http.StatusForbidden, Outcome: none}
 	}
-	for _, name := range []string{"Authorization", "Idempotency-Key", "Holdfast-Timeout", "Content-Type"} {
-		if len(x.r.Header.Values(name)) > 1 {
+	for _, name := range [...]string{"Authorization", "Idempotency-Key", "Holdfast-Timeout", "Content-Type"} {
+		if len(x.r.Header[name]) > 1 {
 			return badRequest("the header " + name + " is there more than once")
 		}
 	}
@@ -43,11 +47,12 @@ func (c *Config) answers(host string) bool {
 // checkPath refuses paths that a multiplexer or a proxy changes: the routes by query take any
 // name.
 func checkPath(u *url.URL) error {
-	path, ok := strings.CutPrefix(u.EscapedPath(), "/")
+	whole := u.EscapedPath()
+	path, ok := strings.CutPrefix(whole, "/")
 	if !ok {
 		return badRequest("the path does not begin with a slash")
 	}
-	if path == "" || u.EscapedPath() == ui {
+	if path == "" || whole == ui {
 		return nil
 	}
 	for segment := range strings.SplitSeq(path, "/") {
@@ -65,7 +70,7 @@ func checkPath(u *url.URL) error {
 func (x *exchange) unrouted() error {
 	h := x.w.Header()
 	h.Del("Location")
-	if x.w.(*response).status == http.StatusMethodNotAllowed {
+	if x.begun.status == http.StatusMethodNotAllowed {
 		return &problem{Type: "bad-method", Title: "The path does not take this method.", Status: http.StatusMethodNotAllowed, Outcome: none,
 			Detail: "use " + h.Get("Allow")}
 	}
@@ -81,7 +86,7 @@ func (x *exchange) authorize() error {
 	if x.route.access == open {
 		return nil
 	}
-	who, err := x.config.Auth.Authenticate(x.r)
+	who, err := x.principal()
 	if err != nil {
 		return err
 	}
@@ -102,7 +107,7 @@ func (x *exchange) allowed() error {
 			return err
 		}
 		if x.who.Prefix != "" && !x.route.single {
-			return notFound()
+			return refuses(notFound())
 		}
 	}
 	return nil
@@ -111,7 +116,7 @@ func (x *exchange) allowed() error {
 // stillMay reports whether the principal of the request still has the role of the route. It gets the rights that it has
 // now.
 func (x *exchange) stillMay() bool {
-	who, err := x.config.Auth.Authenticate(x.r)
+	who, err := x.principal()
 	if err != nil || who.ID != x.who.ID {
 		return false
 	}
@@ -139,7 +144,7 @@ func (x *exchange) callsAll() bool {
 // sees returns a problem 404 if the principal's prefix hides the object, or the job, with a name.
 func (x *exchange) sees(name string) error {
 	if !x.who.Sees(name) {
-		return notFound()
+		return refuses(notFound())
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -20,7 +21,7 @@ import (
 // token.
 func (s *Server) bulkRoutes() []route {
 	run := func(of string) func(*exchange) error { return func(x *exchange) error { return x.runBulk(of) } }
-	const stream = " The answer is a line of JSON with the progress each second, and one at the end. It ends with the client, with Serve and after ten minutes: the rest stays as it is, to be counted anew."
+	const stream = " The answer is a line of JSON with the id of the run and its progress, at once and each second, and one at the end. The run ends neither with its client nor with the process: see /v1/bulk."
 	return []route{
 		{method: "POST", pattern: "/v1/jobs:count", access: operator, request: jobsBulk{}, answer: jobadmin.Count{}, handle: (*exchange).countJobs,
 			help: "Count the jobs of a class with a label that a verb would act on, and get a token for jobs:run."},
@@ -30,6 +31,12 @@ func (s *Server) bulkRoutes() []route {
 			help: "Count the dead letters that a replay or a discard would act on, and get a token for dead:run."},
 		{method: "POST", pattern: "/v1/dead:run", access: operator, request: bulkToken{}, answer: bulkLine{}, handle: run(deadOf),
 			help: "Replay or discard the letters that were counted, at most 500 in a second." + stream},
+		{method: "GET", pattern: "/v1/bulk", access: operator, answer: bulkPage{}, handle: (*exchange).listBulk, params: []param{{name: "running", kind: flag, help: "1: only those that have not ended"}, afterParam, limitParam},
+			help: "List the runs of verbs over many, of all principals. One that has ended is kept for seven days."},
+		{method: "GET", pattern: "/v1/bulk/{id}", access: operator, answer: bulkStatus{}, handle: (*exchange).showBulk,
+			help: "Show a run of a verb over many: how far it is, and how it has ended."},
+		{method: "POST", pattern: "/v1/bulk/{id}/stop", access: operator, handle: (*exchange).stopBulk,
+			help: "Stop a run of a verb over many. The rest stays as it is, to be counted anew. A run that has ended stays ended."},
 	}
 }
 
@@ -68,21 +75,38 @@ func (x *exchange) countJobs() error {
 	}
 	defer cancel()
 	c, err := x.operations.admin.CountJobs(ctx, b.Verb, b.Arg, jobadmin.JobsOptions{Class: b.Class, Label: b.Label, Prefix: b.Prefix})
+	b.Arg = nil // a value of a user
+	t := ticket{Right: right, Do: b.Verb, Matches: c.Matches, Filter: filterText(b)}
+	x.noteCount(t, err)
 	if err != nil {
 		return err
 	}
-	return x.counted(jobsOf, c, ticket{Right: right, Matches: c.Matches})
+	return x.counted(jobsOf, c, t)
 }
 
 // bulkRight is the right that a principal needs to run a count: a verb on all jobs of a class with names that
 // begin with the prefix. It is zero for dead letters, which need the role of the route alone.
 type bulkRight struct{ Verb, Class, Prefix string }
 
-// ticket goes with the token of a count: the right, which is asked for again at the run, and what a page tells of it.
+// ticket goes with the token of a count: the right, which is asked for again at the run, and the
+// words of a page for it.
 type ticket struct {
 	Right   bulkRight
-	Do      string // with dead letters: replay or discard
+	Do      string // the verb; with dead letters: replay or discard
 	Matches int
+	Filter  json.RawMessage `json:",omitempty"` // for the audit
+}
+
+// entry is that of the audit.
+func (t ticket) entry() auditEntry {
+	return auditEntry{Verb: t.Do, Class: t.Right.Class, Filter: t.Filter}
+}
+
+// noteCount notes a count in the audit.
+func (x *exchange) noteCount(t ticket, err error) {
+	e := outcomeOf(t.entry(), err)
+	e.DryRun, e.Count = true, t.Matches
+	x.note(e)
 }
 
 // mayRun returns a problem unless the principal has the right now. A grant of a prefix covers all names
@@ -100,31 +124,34 @@ func (x *exchange) countDead() error {
 	if err := x.decode(&b); err != nil {
 		return err
 	}
-	if b.Do != "replay" && b.Do != "discard" {
+	if b.Do != replayVerb && b.Do != discardVerb {
 		return badRequest(`do is replay or discard`)
 	}
 	o, err := b.options()
 	if err != nil {
 		return err
 	}
-	c, err := x.deadCount(b.Do == "replay", o)
+	c, t, err := x.deadCount(b.Do, o)
 	if err != nil {
 		return err
 	}
-	return x.counted(deadOf, c, ticket{Do: b.Do, Matches: c.Matches})
+	return x.counted(deadOf, c, t)
 }
 
 // deadCount counts dead letters.
-func (x *exchange) deadCount(replay bool, o object.DeadLettersOptions) (c jobadmin.Count, err error) {
+func (x *exchange) deadCount(do string, o object.DeadLettersOptions) (c jobadmin.Count, t ticket, err error) {
 	ctx, cancel, err := x.within()
 	if err != nil {
-		return c, err
+		return c, t, err
 	}
 	defer cancel()
-	return x.operations.admin.CountDead(ctx, replay, o)
+	c, err = x.operations.admin.CountDead(ctx, do == replayVerb, o)
+	t = ticket{Do: do, Matches: c.Matches, Filter: filterText(deadFilter{o.Class, o.Name, o.Kind, o.Reason, o.Error, o.DiedSince, o.DiedBefore})}
+	x.noteCount(t, err)
+	return c, t, err
 }
 
-// Of what a token is: a run of one kind takes none of the other.
+// The kinds of tokens: a run of one kind takes none of the other.
 const (
 	jobsOf = "jobs"
 	deadOf = "dead"
@@ -139,7 +166,7 @@ func (x *exchange) counted(of string, c jobadmin.Count, t ticket) error {
 	return x.json(http.StatusOK, c)
 }
 
-// sealed is a count with its token bound to the principal, to what it is of, and to a ticket.
+// sealed is a count with its token bound to the principal, to the kind of run, and to a ticket.
 func (x *exchange) sealed(of string, c jobadmin.Count, t ticket) (jobadmin.Count, error) {
 	raw, err := json.Marshal(t)
 	if err != nil {
@@ -178,54 +205,247 @@ func (x *exchange) unsealed(of, text string) (token string, t ticket, err error)
 // bulkLine is one line of the answer of a bulk verb.
 type bulkLine struct {
 	jobadmin.Progress
-	// Ended is true in the last line. Problem is the reason if it has ended early.
+	// Ended is true in the last line. Problem is the reason if the run has ended early; without Ended it tells why the
+	// lines end before the run.
 	Ended   bool     `json:"ended,omitempty"`
 	Problem *problem `json:"problem,omitempty"`
+	ID      string   `json:"id"` // of the run
 }
 
-// maxRun bounds one run: 100,000 jobs, which a count counts at most, take 200 s if none waits for its turn.
-// lineEvery is the time between two lines of progress, and lineTime that for the client to take one.
+// bulkStatus is a run.
+type bulkStatus struct {
+	ID string `json:"id"`
+	// State is running, done, or stopped, also after an error, which is the Problem then.
+	State  string          `json:"state"`
+	Of     string          `json:"of"` // jobs or dead
+	Verb   string          `json:"verb"`
+	Filter json.RawMessage `json:"filter,omitempty"`
+	Who    string          `json:"who"` // the id of the principal, and its name
+	Name   string          `json:"name,omitempty"`
+	// Matches is how many were counted. Of those that Progress does not have, a crash has taken up to a second of the
+	// numbers, others were changed since the count, and the rest is to come.
+	Matches int `json:"matches"`
+	jobadmin.Progress
+	CountedAt time.Time `json:"countedAt"`
+	Began     time.Time `json:"began"`
+	Ended     time.Time `json:"ended,omitzero"`
+	Problem   *problem  `json:"problem,omitempty"`
+}
+
+// bulkPage is a page of runs.
+type bulkPage struct {
+	Runs []bulkStatus `json:"runs"`
+	Next string       `json:"next,omitempty"`
+}
+
+// statusOf is a run as it is shown.
+func statusOf(id string, r bulkState) bulkStatus {
+	s := bulkStatus{
+		ID: id, State: bulkRunning, Of: r.Of, Verb: r.Bulk.Verb, Filter: r.Filter, Who: r.Who, Name: r.Name, Matches: r.Matches,
+		Progress: r.Bulk.Progress, CountedAt: r.Bulk.At, Began: r.Began, Ended: r.Ended, Problem: r.Problem,
+	}
+	switch {
+	case r.Ended.IsZero():
+	case r.Problem == nil:
+		s.State = done
+	default:
+		s.State = "stopped"
+	}
+	return s
+}
+
+func (x *exchange) listBulk() error {
+	o := object.ObjectsOptions{}
+	var err error
+	if o.Limit, err = x.limit(); err != nil {
+		return err
+	}
+	if o.After, err = x.after(); err != nil {
+		return err
+	}
+	if x.flag("running") {
+		o.Label = bulkRunning
+	}
+	ctx, cancel, err := x.within()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	found, err := x.host.Objects(ctx, bulkClass, o)
+	if err != nil {
+		return err
+	}
+	page := bulkPage{Runs: []bulkStatus{}}
+	for _, info := range found {
+		run, err := bulkShow.Call(ctx, x.host, info.ID.Name, struct{}{})
+		if err != nil {
+			return err
+		}
+		if !run.Began.IsZero() { // it is kept still
+			page.Runs = append(page.Runs, statusOf(info.ID.Name, run))
+		}
+	}
+	if len(found) == o.Limit {
+		page.Next = cursor(found[len(found)-1].ID.Name)
+	}
+	return x.json(http.StatusOK, page)
+}
+
+// bulkOf is a run, or a problem if there is none.
+func (x *exchange) bulkOf(id string) (bulkState, error) {
+	ctx, cancel, err := x.within()
+	if err != nil {
+		return bulkState{}, err
+	}
+	defer cancel()
+	run, err := bulkShow.Call(ctx, x.host, id, struct{}{})
+	if err == nil && run.Began.IsZero() {
+		err = notFound()
+	}
+	return run, err
+}
+
+func (x *exchange) showBulk() error {
+	run, err := x.bulkOf(x.path("id"))
+	if err != nil {
+		return err
+	}
+	return x.json(http.StatusOK, statusOf(x.path("id"), run))
+}
+
+func (x *exchange) stopBulk() error {
+	if err := x.stopRun(x.path("id")); err != nil {
+		return err
+	}
+	return x.empty()
+}
+
+// stopRun stops a run. It returns when that is durable; the run ends soon after.
+func (x *exchange) stopRun(id string) error {
+	if _, err := x.bulkOf(id); err != nil {
+		return err
+	}
+	ctx, cancel, err := x.bounded()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	return x.audited(auditEntry{Verb: "stop", Class: bulkClass, Object: id}, func() error {
+		_, err := bulkStop.Call(ctx, x.host, id, errRunStopped, object.Detached())
+		return err
+	})
+}
+
+// maxRuns bounds the runs under way in all, and runsEach those of one principal. lineEvery is the time between two lines
+// of progress, and lineTime that for the client to take one.
 const (
-	maxRun    = 10 * time.Minute
+	maxRuns   = 100
+	runsEach  = 4
 	lineEvery = time.Second
 	lineTime  = 10 * time.Second
 )
 
-// runBulk runs the bulk verb of a token on this goroutine, and tells of the progress.
+// beginRun begins the run of a token, and returns its id and a channel that is closed at its end.
+func (x *exchange) beginRun(of, text string) (id string, over <-chan struct{}, err error) {
+	token, t, err := x.unsealed(of, text)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := x.mayRun(t.Right); err != nil {
+		return "", nil, err
+	}
+	if x.serving.ending.Err() != nil {
+		return "", nil, object.ErrShutdown
+	}
+	x.bulk.one.Lock()
+	defer x.bulk.one.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), x.config.Timeout)
+	defer cancel()
+	if err := x.roomForRun(ctx); err != nil {
+		return "", nil, err
+	}
+	audit, err := x.beginAudit(t.entry())
+	if err != nil {
+		return "", nil, err
+	}
+	b, err := x.operations.admin.Take(token)
+	if err != nil {
+		audit.end(err, 0)
+		return "", nil, err
+	}
+	later := &exchange{Server: x.Server, r: x.r.Clone(context.WithoutCancel(x.r.Context())), route: x.route, who: x.who} // x is over when its handler returns
+	over = x.bulk.put(audit.id, func() bool { return later.stillMay() && later.mayRun(t.Right) == nil })
+	run := bulkState{
+		Of: of, Who: x.who.ID, Name: x.who.Name, Matches: t.Matches, Filter: t.Filter, Day: audit.day,
+		Began: x.host.Seams().Clock.Now(), Bulk: b,
+	}
+	if _, err := bulkBegin.Call(ctx, x.host, audit.id, run, object.Detached()); err != nil {
+		if !errors.Is(err, object.ErrUnknown) { // else the run may have begun, and tells of its end itself
+			x.bulk.ended(audit.id)
+			audit.end(err, 0)
+		}
+		return "", nil, err
+	}
+	return audit.id, over, nil
+}
+
+// roomForRun refuses a run if too many are under way.
+func (x *exchange) roomForRun(ctx context.Context) error {
+	running, err := x.host.Objects(ctx, bulkClass, object.ObjectsOptions{Label: bulkRunning, Limit: maxRuns})
+	if err != nil {
+		return err
+	}
+	mine := 0
+	for _, info := range running {
+		run, err := bulkShow.Call(ctx, x.host, info.ID.Name, struct{}{})
+		if err != nil {
+			return err
+		}
+		if run.Who == x.who.ID {
+			mine++
+		}
+	}
+	if mine >= runsEach || len(running) >= maxRuns {
+		return &problem{Type: "too-many-runs", Title: "Too many such verbs run.", Status: http.StatusTooManyRequests, Outcome: none, Retryable: true, retryAfter: 5}
+	}
+	return nil
+}
+
+// runBulk begins the run of a token, and tells of its progress until it ends, the client leaves, or Serve ends.
 func (x *exchange) runBulk(of string) error {
 	var b bulkToken
 	if err := x.decode(&b); err != nil {
 		return err
 	}
-	token, t, err := x.unsealed(of, b.Token)
+	id, over, err := x.beginRun(of, b.Token)
 	if err != nil {
 		return err
 	}
-	if err := x.mayRun(t.Right); err != nil {
-		return err
-	}
-	ctx, cancel := x.untilEnd(x.r.Context(), maxRun)
-	defer cancel()
-	seams := x.host.Seams()
-	next := seams.Steady().Add(lineEvery)
-	p, err := x.operations.admin.Run(ctx, token, func(p jobadmin.Progress) {
-		if now := seams.Steady(); !now.Before(next) {
-			next = now.Add(lineEvery)
-			x.line(bulkLine{Progress: p})
+	x.line(bulkLine{ID: id})
+	tick := time.NewTicker(lineEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+		case <-tick.C:
+		case <-x.r.Context().Done():
+			return nil
+		case <-x.serving.ending.Done():
 		}
-	})
-	if errors.Is(err, jobadmin.ErrNoToken) {
-		return err
+		ctx, cancel := context.WithTimeout(x.r.Context(), x.config.Timeout)
+		run, err := bulkShow.Call(ctx, x.host, id, struct{}{})
+		cancel()
+		l := bulkLine{ID: id, Progress: run.Bulk.Progress, Ended: !run.Ended.IsZero(), Problem: run.Problem}
+		switch {
+		case err != nil:
+			l.Problem = problemOf(err)
+		case !l.Ended && x.serving.ending.Err() != nil:
+			l.Problem = problemOf(object.ErrShutdown)
+		}
+		if x.line(l); l.Ended || l.Problem != nil {
+			return nil
+		}
 	}
-	last := bulkLine{Progress: p, Ended: true}
-	if err != nil && x.serving.ending.Err() != nil {
-		err = object.ErrShutdown
-	}
-	if err != nil {
-		last.Problem = problemOf(err)
-	}
-	x.line(last)
-	return nil
 }
 
 // line writes one line of JSON. An error of the connection ends the context of the request.
@@ -239,7 +459,7 @@ func (x *exchange) line(l bulkLine) {
 	x.w.Header().Set("Content-Type", "application/x-ndjson")
 	_, _ = x.w.Write(append(raw, '\n'))
 	_ = control.Flush()
-	if !l.Ended { // net/http writes the end of the answer
+	if !l.Ended && l.Problem == nil { // net/http writes the end of the answer
 		_ = control.SetWriteDeadline(time.Time{})
 	}
 }

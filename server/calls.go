@@ -76,24 +76,25 @@ func (x *exchange) mayCall(id storage.ID, method string) error {
 	if err := id.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", object.ErrBadName, err)
 	}
-	if _, ok := x.exposed[id.Class][method]; !ok || !x.who.MayCall(id.Class, id.Name, method) {
-		return &problem{Type: "unknown-method", Title: "There is no such method that the principal may call.", Status: http.StatusNotFound, Outcome: none}
+	_, ok := x.exposed[id.Class][method]
+	if may := x.who.MayCall(id.Class, id.Name, method); !ok || !may {
+		return &problem{refuses: !may, Type: "unknown-method", Title: "There is no such method that the principal may call.", Status: http.StatusNotFound, Outcome: none}
 	}
 	return nil
 }
 
 // call calls a method and answers with its answer. The end of the wait, by its time or because
-// the client has gone, does not end the handler.
+// the client has gone, does not end the handler; Config.HandlerTimeout ends its context.
 func (x *exchange) call(id storage.ID, method string, argument []byte) error {
 	timeout, err := x.timeout()
 	if err != nil {
 		return err
 	}
-	opts := []object.CallOption{object.Detached()}
 	key, err := x.key()
 	if err != nil {
 		return err
 	}
+	opts := append(make([]object.CallOption, 0, 3), object.Detached(), object.HandlerTimeout(x.config.HandlerTimeout))
 	if key != "" {
 		opts = append(opts, object.Idempotent(storedKey(x.who.ID, key), 0))
 	}
@@ -108,7 +109,7 @@ func (x *exchange) call(id storage.ID, method string, argument []byte) error {
 
 // timeout returns how long the call waits for its answer.
 func (x *exchange) timeout() (time.Duration, error) {
-	header := x.r.Header.Values("Holdfast-Timeout")
+	header := x.r.Header["Holdfast-Timeout"]
 	if len(header) == 0 {
 		return x.config.Timeout, nil
 	}
@@ -124,7 +125,7 @@ const maxKeyBytes = 512
 
 // key returns the header Idempotency-Key; empty if the request has none.
 func (x *exchange) key() (string, error) {
-	header := x.r.Header.Values("Idempotency-Key")
+	header := x.r.Header["Idempotency-Key"]
 	switch {
 	case len(header) == 0:
 		return "", nil
@@ -137,10 +138,11 @@ func (x *exchange) key() (string, error) {
 // storedKey returns the key of the store for a key of a principal. Two principals never share
 // one, because the length of the id stands before it. The hash bounds the length.
 func storedKey(principal, key string) string {
-	b := binary.BigEndian.AppendUint64(nil, uint64(len(principal)))
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 8+2*64), uint64(len(principal))) // more than most have
 	b = append(append(b, principal...), key...)
 	sum := sha256.Sum256(b)
-	return "http/" + hex.EncodeToString(sum[:])
+	text := append(make([]byte, 0, len("http/")+2*len(sum)), "http/"...)
+	return string(hex.AppendEncode(text, sum[:]))
 }
 
 // callError is the error of a call of a method.

@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/holdfast-dev/holdfast/internal/testing/failing"
+	"github.com/holdfast-dev/holdfast/internal/testing/fulldisk"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -454,13 +453,13 @@ func (f *fixture) waiting(name string) int {
 
 // Proves V4: a full disk refuses a turn that writes, and leaves nothing; one that reads runs.
 func TestNoSpace(t *testing.T) {
-	disk := &fullDisk{FS: vfs.NewMem()}
+	disk := fulldisk.New()
 	class := cartClass(newGates())
 	f := startOn(t, object.Options{Dir: "data", Storage: storage.Options{MinFreeBytes: 50 << 20, Pebble: pebblestore.Options{FS: disk}}}, exposeCarts(class), class)
 	if a := f.call("a", "add", "1"); a.body != "1" {
 		t.Fatalf("with space: %+v", a)
 	}
-	disk.setFull(true)
+	disk.SetFull(true)
 	for range 5 { // the store looks at the space once in 4 MiB of commits
 		if a := f.call("filler", "fill", "1048576"); a.status != 200 && a.problem(t).Type != "no-space" {
 			t.Fatalf("V4: a turn that writes much: %+v", a)
@@ -476,32 +475,10 @@ func TestNoSpace(t *testing.T) {
 	if a := f.ask("viewer", "GET", "/v1/health", ""); !strings.Contains(a.body, `"ok":false`) || !strings.Contains(a.body, "noSpace") {
 		t.Errorf("health without space: %+v", a)
 	}
-	disk.setFull(false)
+	disk.SetFull(false)
 	if a := f.call("a", "add", "1"); a.body != "2" {
 		t.Errorf("V4: with space again: %+v", a)
 	}
-}
-
-// fullDisk is a file system that may say that it is full.
-type fullDisk struct {
-	vfs.FS
-	mu   sync.Mutex
-	full bool
-}
-
-func (d *fullDisk) setFull(full bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.full = full
-}
-
-func (d *fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.full {
-		return vfs.DiskUsage{}, nil
-	}
-	return vfs.DiskUsage{AvailBytes: 1 << 30}, nil
 }
 
 // Proves V4: a store that fails answers 503 with an unknown outcome, and so do all calls after it.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/admin/backup"
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
@@ -26,6 +27,12 @@ type Config struct {
 	// Jobs are the job types and pools with verbs that can be used. Jobs of others are
 	// listed, because lists read stored rows, but cannot be operated.
 	Jobs []verbs.Described
+	// Backups is the repository for the backups of the host's store, best on another disk, see backup.Open. An admin
+	// makes one by POST /v1/backups or on the page; run it each night by a timer. Default: nil, and the server makes none.
+	Backups *backup.Repository
+	// MaxImportBytes bounds the body of an import of an object, which is in a file of os.TempDir until it is stored.
+	// Default 256 MiB.
+	MaxImportBytes int64
 	// Hosts are the values of the Host header that are answered, with their ports if they have
 	// one. Default: localhost, 127.0.0.1 and [::1] with any port. Others get 421, because a web page
 	// could otherwise reach a server on the loopback under a name of its own.
@@ -37,6 +44,10 @@ type Config struct {
 	// Timeout is how long a call waits for its answer at most. A client asks for less by the
 	// header Holdfast-Timeout. The end of the wait does not end the handler. Default 60 s.
 	Timeout time.Duration
+	// HandlerTimeout is how long the context of a called method lasts, from the begin of its turn. It
+	// goes on when the wait for the answer has ended, so that a handler does not stop halfway because its client
+	// has left. Default 60 s.
+	HandlerTimeout time.Duration
 	// CallsPerSecond bounds the requests of one principal. Default 0: no bound.
 	CallsPerSecond float64
 	// TLS makes Serve speak TLS, with the certificates in it. Default: plain HTTP, which Serve
@@ -84,8 +95,14 @@ func (c *Config) setDefaults() {
 	if c.MaxBodyBytes == 0 {
 		c.MaxBodyBytes = 1 << 20
 	}
+	if c.MaxImportBytes == 0 {
+		c.MaxImportBytes = 256 << 20
+	}
 	if c.Timeout == 0 {
 		c.Timeout = time.Minute
+	}
+	if c.HandlerTimeout == 0 {
+		c.HandlerTimeout = time.Minute
 	}
 	if c.ShutdownTimeout == 0 {
 		c.ShutdownTimeout = defaultShutdownTimeout
@@ -102,8 +119,12 @@ func (c *Config) check(classes map[string]object.ClassInfo) (map[string]methods,
 		return nil, errors.New("Config.Auth is nil: say who makes a request")
 	case c.MaxBodyBytes < 0:
 		return nil, fmt.Errorf("Config.MaxBodyBytes is %d", c.MaxBodyBytes)
+	case c.MaxImportBytes < 0:
+		return nil, fmt.Errorf("Config.MaxImportBytes is %d", c.MaxImportBytes)
 	case c.Timeout < 0:
 		return nil, fmt.Errorf("Config.Timeout is %v", c.Timeout)
+	case c.HandlerTimeout < 0:
+		return nil, fmt.Errorf("Config.HandlerTimeout is %v", c.HandlerTimeout)
 	case c.Linger < 0:
 		return nil, fmt.Errorf("Config.Linger is %v", c.Linger)
 	case c.ShutdownTimeout < 0:

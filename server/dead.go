@@ -7,19 +7,26 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
+	"github.com/holdfast-dev/holdfast/jobs/workflow"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/object/timers"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/server/auth"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
+// letterKinds are the kinds of the dead letters of the library.
+var letterKinds = []string{object.DeadAlarm, object.DeadMessage, workerpool.DeadTask, timers.DeadTimer, workflow.DeadRun}
+
 // bulkFilters are the parameters of the filter of dead letters, and deadParams those of their list.
 var (
 	bulkFilters = []param{
 		classParam, {name: "name", help: "only of the object with this name in class"},
-		{name: "kind", help: "only of this kind: alarm, message, task, timer or workflow"},
+		{name: "kind", help: "only of this kind: " + strings.Join(letterKinds, ", ")},
 		{name: "reason", help: "only those with a reason that begins with it; it needs the role reader"},
 		{name: "error", help: "only those with a last error that begins with it; it needs the role reader"},
 		{name: "since", help: "only those that died at this time or later, as RFC 3339 has it"},
@@ -30,12 +37,16 @@ var (
 
 // deadRoutes are the routes of dead letters and recoveries.
 func (s *Server) deadRoutes() []route {
+	const show = "Show one dead letter; below reader as in the list."
 	return []route{
 		{method: "GET", pattern: "/v1/dead", access: viewer, answer: letterPage{}, handle: (*exchange).listDead,
 			params: deadParams,
 			help:   "List dead letters; below reader without reasons, errors, stacks, arguments and data. A page ends before a letter that cannot be read, which it counts as damaged, and next goes on behind it."},
 		{method: "GET", pattern: "/v1/dead/{class}/{name}/{seq}", access: viewer, answer: letter{}, handle: (*exchange).showDead,
-			help: "Show one dead letter; below reader as in the list."},
+			help: show},
+		{method: "GET", pattern: "/v1/letter", access: viewer, answer: letter{}, handle: (*exchange).showDead,
+			params: []param{{name: "class", help: "of the object"}, {name: "name", help: "of the object"}, {name: "seq", help: "the number of the letter"}},
+			help:   show},
 		{method: "POST", pattern: "/v1/dead/replay", access: operator, request: oneLetter{}, handle: (*exchange).replayDead,
 			help: "Make the work of one dead letter due again, with all its attempts. An alarm that its object has set meanwhile stays, and the answer is 409, unless replace is true."},
 		{method: "POST", pattern: "/v1/dead/discard", access: operator, request: oneLetter{}, handle: (*exchange).discardDead,
@@ -159,11 +170,15 @@ func (x *exchange) time(name string) (time.Time, error) {
 }
 
 func (x *exchange) showDead() error {
-	seq, err := strconv.ParseUint(x.path("seq"), 10, 64)
+	id, text := x.target("class", "name"), x.path("seq")
+	if x.route.param("seq") != nil {
+		id, text = storage.ID{Class: x.param("class"), Name: x.param("name")}, x.param("seq")
+	}
+	seq, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return notFound()
 	}
-	d, err := x.host.DeadLetter(x.r.Context(), x.target("class", "name"), seq)
+	d, err := x.host.DeadLetter(x.r.Context(), id, seq)
 	if err != nil {
 		return err
 	}
@@ -187,6 +202,12 @@ func (x *exchange) replayDead() error {
 	return x.taken(x.take(l, true))
 }
 
+// The verbs of dead letters.
+const (
+	replayVerb  = "replay"
+	discardVerb = "discard"
+)
+
 // take replays or discards a letter.
 func (x *exchange) take(l oneLetter, replay bool) error {
 	ctx, cancel, err := x.bounded()
@@ -195,10 +216,16 @@ func (x *exchange) take(l oneLetter, replay bool) error {
 	}
 	defer cancel()
 	id := storage.ID{Class: l.Class, Name: l.Name}
+	e := auditEntry{Verb: discardVerb, Class: id.Class, Object: id.Name, Part: strconv.FormatUint(l.Seq, 10)}
 	if replay {
-		return x.operations.admin.ReplayDead(ctx, id, l.Seq, l.Replace)
+		e.Verb = replayVerb
 	}
-	return x.operations.admin.DiscardDead(ctx, id, l.Seq)
+	return x.audited(e, func() error {
+		if replay {
+			return x.operations.admin.ReplayDead(ctx, id, l.Seq, l.Replace)
+		}
+		return x.operations.admin.DiscardDead(ctx, id, l.Seq)
+	})
 }
 
 func (x *exchange) discardDead() error {

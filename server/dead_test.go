@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	jobadmin "github.com/holdfast-dev/holdfast/admin"
@@ -283,129 +282,6 @@ func TestSealOfTokens(t *testing.T) {
 	if string(one.seal("jobs", "t")) == string(other.seal("jobs", "t")) {
 		t.Error("another process has the same seal")
 	}
-}
-
-// Proves V11: the progress of a long run is told each second, and a client that leaves ends the run: the rest is
-// as it was, and a count of its own begins it anew.
-func TestBulkTellsAndEndsWithItsClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := shopInTime(t)
-		ctx := t.Context()
-		const n = 1200 // more than two seconds
-		for i := range n {
-			id := fmt.Sprint(i)
-			if _, err := s.reports.Start(ctx, s.host, id, "x"); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.reports.Stop(ctx, s.host, id, "x"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		time.Sleep(time.Second)
-		body := `{"verb": "resume", "class": "report", "label": "stopped"}`
-		counted := func() (c jobadmin.Count) {
-			if err := json.Unmarshal([]byte(s.direct("operator", "POST", "/v1/jobs:count", body, 200)), &c); err != nil {
-				t.Fatal(err)
-			}
-			return c
-		}
-		leaving, leave := context.WithCancel(ctx)
-		go func() {
-			time.Sleep(1500 * time.Millisecond)
-			leave()
-		}()
-		token := fmt.Sprintf(`{"token": %q}`, counted().Token)
-		first := s.directIn(leaving, "operator", "POST", "/v1/jobs:run", token, 200)
-		l := s.lastLine(first)
-		if l.Done < 600 || l.Done >= n || l.Problem == nil || strings.Count(first, "\n") != 2 {
-			t.Errorf("a client that left: %s", first)
-		}
-		time.Sleep(time.Minute)
-		c := counted()
-		if c.Matches != n-l.Done {
-			t.Errorf("%d are left of %d, and %d were done", c.Matches, n, l.Done)
-		}
-		if last := s.lastLine(s.direct("operator", "POST", "/v1/jobs:run", fmt.Sprintf(`{"token": %q}`, c.Token), 200)); last.Done != c.Matches || last.Problem != nil {
-			t.Errorf("%+v", last)
-		}
-	})
-}
-
-// Proves V5, V11: a run ends after ten minutes, and tells so in its last line, though an object does not let it go on.
-func TestBulkIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		died, let := make(chan struct{}), make(chan struct{})
-		well := false
-		wakers := object.Define("waker", func(_ context.Context, st *object.State) (*waker, error) { return &waker{st, &well}, nil },
-			object.ClassOptions{OnDeadLetter: func(context.Context, object.DeadLetter) { close(died) }})
-		set := object.Handle(wakers, "set", func(w *waker, ctx context.Context, hold bool) (int, error) {
-			if hold {
-				<-let
-				return 0, nil
-			}
-			return 0, w.st.SetAlarm(ctx, w.st.Now())
-		})
-		host, err := object.Open(memory(), wakers)
-		if err != nil {
-			t.Fatal(err)
-		}
-		srv, err := New(host, Config{Auth: staff})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &shop{fixture: &fixture{t: t, host: host, srv: srv}}
-		if _, err := set.Call(t.Context(), host, "w", false); err != nil {
-			t.Fatal(err)
-		}
-		<-died
-		time.Sleep(time.Second)
-		var c jobadmin.Count
-		if err := json.Unmarshal([]byte(s.direct("operator", "POST", "/v1/dead:count", `{"do": "replay"}`, 200)), &c); err != nil || c.Matches != 1 {
-			t.Fatalf("%+v, %v", c, err)
-		}
-		go func() { _, _ = set.Call(context.Background(), host, "w", true) }()
-		synctest.Wait()
-		began := time.Now()
-		l := s.lastLine(s.direct("operator", "POST", "/v1/dead:run", fmt.Sprintf(`{"token": %q}`, c.Token), 200))
-		if d := time.Since(began); d != maxRun || l.Done != 0 || l.Problem == nil || l.Problem.Type != waitEnded {
-			t.Errorf("after %v: %+v", d, l)
-		}
-		close(let)
-		if err := host.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// Proves V11: a run ends when Serve ends, which would wait for it otherwise, and says so.
-func TestBulkEndsWithServe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := shopInTime(t)
-		const n = 1200
-		for i := range n {
-			id := fmt.Sprint(i)
-			if _, err := s.reports.Start(t.Context(), s.host, id, "x"); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.reports.Stop(t.Context(), s.host, id, "x"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		time.Sleep(time.Second)
-		var c jobadmin.Count
-		body := s.direct("operator", "POST", "/v1/jobs:count", `{"verb": "resume", "class": "report", "label": "stopped"}`, 200)
-		if err := json.Unmarshal([]byte(body), &c); err != nil {
-			t.Fatal(err)
-		}
-		go func() {
-			time.Sleep(time.Second)
-			s.srv.serving.expire()
-		}()
-		l := s.lastLine(s.direct("operator", "POST", "/v1/jobs:run", fmt.Sprintf(`{"token": %q}`, c.Token), 200))
-		if l.Done == 0 || l.Done >= n || l.Problem == nil || l.Problem.Type != "shutting-down" {
-			t.Errorf("%+v", l)
-		}
-	})
 }
 
 // Proves V10, R6: recoveries are counted by class and cause, and their lines are for readers.

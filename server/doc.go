@@ -1,5 +1,6 @@
 // Package server makes a host reachable by HTTP: its objects, jobs, pools and dead letters.
 //
+//	host, err := object.Open(options, server.Definitions(Carts, Refresh, Hooks, Orders, Thumbs)...)
 //	srv, err := server.New(host, server.Config{
 //		Auth:    tokens, // see package auth
 //		Objects: []server.Exposed{server.Class(Carts, "add", "get")},
@@ -24,5 +25,7 @@
 //   - An error tells its outcome: "none" left nothing behind, "unknown" may have (V4).
 //   - No request ends the host, or holds memory beyond its bounds (V5).
 //   - Without the role a request is refused before anything is read (V6).
+//   - No verb of an operator or an admin runs without an entry in the audit (V20).
+//   - A backup runs beside all else, and its error is its own (V22).
 //   - A page shows no more than the API (V13), and text of users is text on it (V14).
 package server

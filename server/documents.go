@@ -3,6 +3,7 @@ package server
 import (
 	_ "embed"
 	"net/http"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -27,6 +28,9 @@ type health struct {
 	NoSpace    string `json:"noSpace,omitempty"` // why turns that write are refused
 	Epoch      uint64 `json:"epoch"`             // of this opening of the store
 	Recoveries int    `json:"recoveries"`        // since the opening
+	// LastBackup is when the newest backup that is verified was begun. It is not there if there is none, or if it is not
+	// known.
+	LastBackup time.Time `json:"lastBackup,omitzero"`
 }
 
 // anyObject is an object that does not exist. An Explanation of it tells of the host alone.
@@ -46,9 +50,10 @@ func (x *exchange) healthNow() (health, error) {
 		return health{}, err
 	}
 	_, recoveries := x.host.Recoveries()
+	_, at := x.backups.lastVerified()
 	return health{
 		OK: e.Failed == "" && !e.Closing && e.NoSpace == "", Failed: e.Failed, Closing: e.Closing, NoSpace: e.NoSpace,
-		Epoch: x.host.Epoch(), Recoveries: recoveries,
+		Epoch: x.host.Epoch(), Recoveries: recoveries, LastBackup: at,
 	}, nil
 }
 

@@ -21,7 +21,7 @@ import (
 // A program without a web server of its own has Serve. It ends the host too, in order, when its
 // context ends, for example by signal.NotifyContext.
 func ExampleServer_Serve() {
-	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}) // or a Dir, and classes
+	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, server.Definitions()...) // or a Dir, and classes
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func ExampleServer_Serve() {
 // A program with an http.Server of its own ends streams before it waits for requests, and then ends
 // the host.
 func ExampleServer_EndStreams() {
-	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}})
+	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, server.Definitions()...)
 	if err != nil {
 		log.Fatal(err)
 	}

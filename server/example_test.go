@@ -48,7 +48,7 @@ func (shops) Authenticate(r *http.Request) (auth.Principal, error) {
 // An application mounts the server below a path of its own. A call with an Idempotency-Key can be
 // repeated.
 func ExampleNew() {
-	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, Carts)
+	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, server.Definitions(Carts)...)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func ExampleNew() {
 
 // Only the methods that are named can be called. A mistake in the Config is an error of New.
 func ExampleClass() {
-	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, Carts)
+	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, server.Definitions(Carts)...)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf16"
@@ -21,6 +22,7 @@ import (
 type exchange struct {
 	*Server
 	w     http.ResponseWriter
+	begun response // behind w, but for a test's
 	r     *http.Request
 	route *route // nil until the multiplexer has found it
 	who   auth.Principal
@@ -28,6 +30,8 @@ type exchange struct {
 	err   error      // of the handler
 	timed bool       // the body has had a deadline
 	polls bool       // it is a long poll: its time tells nothing of the server
+	// kind and length are the values of two headers of the answer, here because they take no allocation then.
+	kind, length [1]string
 }
 
 // json answers with a value in JSON.
@@ -57,8 +61,8 @@ func (x *exchange) empty() error {
 // answer writes a whole answer. An error of the connection is dropped, because the client has gone.
 func (x *exchange) answer(status int, kind string, b []byte) error {
 	h := x.w.Header()
-	h.Set("Content-Type", kind)
-	h.Set("Content-Length", strconv.Itoa(len(b)))
+	x.kind[0], x.length[0] = kind, strconv.Itoa(len(b))
+	h["Content-Type"], h["Content-Length"] = x.kind[:], x.length[:]
 	x.w.WriteHeader(status)
 	_, _ = x.w.Write(b)
 	return nil
@@ -69,32 +73,120 @@ func (x *exchange) body() ([]byte, error) { return x.bodyUpTo(x.config.MaxBodyBy
 
 // bodyUpTo is body with a limit of its own.
 func (x *exchange) bodyUpTo(limit int64) ([]byte, error) {
-	if e := x.r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		return nil, &problem{Type: "bad-encoding", Title: "The server takes no compressed body.", Status: http.StatusUnsupportedMediaType, Outcome: none}
+	if err := x.takesBody(limit); err != nil {
+		return nil, err
 	}
-	if x.r.ContentLength > limit {
+	body, length := x.r.Body, x.r.ContentLength
+	if body == http.NoBody {
+		return nil, nil
+	}
+	if length <= 0 { // not known, so it may be too long
+		body = http.MaxBytesReader(lowest(x.w), body, limit)
+	}
+	control := http.NewResponseController(x.w)
+	defer x.expects(control)()
+	b, err := x.readParts(control, body, int(length), limit)
+	switch {
+	case err != nil:
+		return nil, bodyProblem(err)
+	case int64(len(b)) > limit: // a handler around the server has made it longer
 		return nil, tooLarge(limit)
 	}
-	// The writer below the wrapper closes the connection after a body that is too large.
-	body := http.MaxBytesReader(x.w.(*response).ResponseWriter, x.r.Body, limit)
-	control := http.NewResponseController(x.w)
-	if x.r.Header.Get("Expect") != "" {
-		_ = control.SetWriteDeadline(time.Now().Add(x.limits.answerTime)) // of "100 Continue"; that of an earlier answer may be over
+	_ = control.SetReadDeadline(time.Time{}) // without it the end of the time would look as if the client had gone
+	return b, nil
+}
+
+// takesBody refuses a body that is compressed, or tells that it is too long.
+func (x *exchange) takesBody(limit int64) error {
+	if e := x.header("Content-Encoding"); e != "" && e != "identity" {
+		return &problem{Type: "bad-encoding", Title: "The server takes no compressed body.", Status: http.StatusUnsupportedMediaType, Outcome: none}
+	}
+	if x.r.ContentLength > limit {
+		return tooLarge(limit)
 	}
 	x.timed = true
-	var b bytes.Buffer
-	for began, parts := time.Now(), time.Duration(0); ; parts++ {
-		_ = control.SetReadDeadline(began.Add(x.limits.bodyTime + parts*x.limits.bodyTimePerPart)) // a test's writer may have none
-		_, err := io.CopyN(&b, body, bodyPart)
+	return nil
+}
+
+// expects gives "100 Continue", which the first read of a body writes, a deadline until done is called.
+func (x *exchange) expects(control *http.ResponseController) (done func()) {
+	if x.header("Expect") == "" {
+		return func() {}
+	}
+	_ = control.SetWriteDeadline(time.Now().Add(x.limits.answerTime)) // that of an earlier answer may be over
+	return func() { _ = control.SetWriteDeadline(time.Time{}) }       // that of HTTP/2 would end the request before its answer begins
+}
+
+// bodyTo writes the body to w, at most limit bytes of it and within the time of bodyUpTo.
+func (x *exchange) bodyTo(w io.Writer, limit int64) error {
+	if err := x.takesBody(limit); err != nil {
+		return err
+	}
+	control := http.NewResponseController(x.w)
+	defer x.expects(control)()
+	body := http.MaxBytesReader(lowest(x.w), x.r.Body, limit)
+	part := make([]byte, bodyPart)
+	for began, size := time.Now(), 0; ; {
+		_ = control.SetReadDeadline(began.Add(x.bodyTime(size))) // a test's writer may have none
+		n, err := body.Read(part)
+		if size += n; n > 0 {
+			if _, err := w.Write(part[:n]); err != nil {
+				return fmt.Errorf("body: %w", err)
+			}
+		}
 		if err == io.EOF {
-			// Without it the end of the time would look as if the client had gone.
-			_ = control.SetReadDeadline(time.Time{})
-			_ = control.SetWriteDeadline(time.Time{}) // that of HTTP/2 would end the request before its answer begins
-			return b.Bytes(), nil
+			_ = control.SetReadDeadline(time.Time{}) // without it the end of the time would look as if the client had gone
+			return nil
 		}
 		if err != nil {
-			return nil, bodyProblem(err)
+			return bodyProblem(err)
 		}
+	}
+}
+
+// bodyTime is how long a body may take from its begin until more of it arrives than so many bytes.
+func (x *exchange) bodyTime(size int) time.Duration {
+	return x.limits.bodyTime + time.Duration(size/bodyPart)*x.limits.bodyTimePerPart
+}
+
+// readParts reads a body to its end, or to a part behind the limit. It has bodyTime, and bodyTimePerPart more for each bodyPart that has arrived. The
+// length is the one that the client tells, if it does: most bodies then take one read and one allocation.
+func (x *exchange) readParts(control *http.ResponseController, body io.Reader, length int, limit int64) (b []byte, err error) {
+	b = make([]byte, 0, max(bytes.MinRead, min(length, bodyPart)+1)) // one more, so that the last read can find the end
+	for began, more := time.Now(), 0; ; {
+		if len(b) >= more {
+			_ = control.SetReadDeadline(began.Add(x.bodyTime(len(b)))) // a test's writer may have none
+			more = (len(b)/bodyPart + 1) * bodyPart
+		}
+		b = slices.Grow(b, 1)
+		n, err := body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF || int64(len(b)) > limit {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// header returns the first value of a header of the request; empty if it is not there. The name is in its canonical form.
+func (x *exchange) header(name string) string {
+	if values := x.r.Header[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// lowest returns the writer below all wrappers, that of this server and those of handlers around it. That of net/http
+// closes the connection after a body that is too large.
+func lowest(w http.ResponseWriter) http.ResponseWriter {
+	for {
+		wrapper, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return w
+		}
+		w = wrapper.Unwrap()
 	}
 }
 
@@ -174,6 +266,9 @@ func escaped(b []byte) rune {
 
 // parseQuery checks the query against the parameters of the route.
 func (x *exchange) parseQuery() error {
+	if x.r.URL.RawQuery == "" {
+		return nil // most calls have none, and a nil map reads as an empty one
+	}
 	query, err := url.ParseQuery(x.r.URL.RawQuery)
 	if err != nil {
 		return badRequest("the query cannot be parsed")

@@ -142,7 +142,7 @@ type fuzzed struct {
 }
 
 func newFuzzed(tb testing.TB) *fuzzed {
-	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}, Logger: slog.New(slog.DiscardHandler)}, carts())
+	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}, Logger: slog.New(slog.DiscardHandler)}, Definitions(carts())...)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -14,13 +14,29 @@ func TestDeepValuesStayInOneLine(t *testing.T) {
 	f := start(t, func(c *Config) { c.Objects = []Exposed{Class(class)} }, class)
 	const depth = 5000
 	deep := strings.Repeat("[", depth) + strings.Repeat("1,", 10_000) + "1" + strings.Repeat("]", depth)
-	if _, err := f.host.CallBytes(t.Context(), "note", "a", "put", marshal(t, []pair{{[]byte("deep"), []byte(deep)}, {[]byte("flat"), []byte(`{"a":[1]}`)}})); err != nil {
+	if _, err := f.host.CallBytes(t.Context(), "note", "a", "put", marshal(t, []pair{{[]byte("deep"), []byte(deep)}, {[]byte("wide"), []byte("[" + strings.Repeat("1,", 1000) + "1]")}})); err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]string{"deep": deep, "flat": "{\n  &#34;a&#34;: [\n    1\n  ]\n}"} {
+	for key, want := range map[string]string{"deep": deep, "wide": "[" + strings.Repeat("\n  1,", 1000) + "\n  1\n]"} {
 		a := f.ask("reader", "GET", "/ui/value?class=note&name=a&key="+url.QueryEscape(key), "")
 		if a.status != 200 || !strings.Contains(a.body, `<pre class="value">`+want+"</pre>") || len(a.body) > len(want)+64<<10 {
 			t.Errorf("%s: %d, %d bytes", key, a.status, len(a.body))
+		}
+	}
+}
+
+// A large value is shown only if all is asked for.
+func TestLargeValuesAreAskedFor(t *testing.T) {
+	class := notes(nil)
+	f := start(t, func(c *Config) { c.Objects = []Exposed{Class(class)} }, class)
+	text := func(n int) []byte { return []byte(`"` + strings.Repeat("x", n-2) + `"`) }
+	if _, err := f.host.CallBytes(t.Context(), "note", "a", "put", marshal(t, []pair{{[]byte("small"), text(largeValue - 1)}, {[]byte("large"), text(largeValue)}})); err != nil {
+		t.Fatal(err)
+	}
+	for at, shown := range map[string]bool{"small": true, "large": false, "large&all=1": true} {
+		a := f.ask("reader", "GET", "/ui/value?class=note&name=a&key="+at, "")
+		if a.status != 200 || strings.Contains(a.body, "xxx") != shown {
+			t.Errorf("%s: %d, %d bytes", at, a.status, len(a.body))
 		}
 	}
 }

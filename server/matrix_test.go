@@ -35,6 +35,7 @@ var uses = map[string]use{
 	"GET /metrics":      {path: "/metrics"},
 	"GET /openapi.json": {path: "/openapi.json"},
 
+	"GET /v1/why":                                   {path: "/v1/why"},
 	"GET /v1/classes":                               {path: "/v1/classes"},
 	"GET /v1/objects/{class}":                       {path: "/v1/objects/cart"},
 	"GET /v1/objects/{class}/{name}":                {path: "/v1/objects/cart/NAME"},
@@ -64,6 +65,9 @@ var uses = map[string]use{
 	"GET /v1/job/view/{view}":                 {path: "/v1/job/view/state?job=report&id=NAME", needs: "reader"},
 	"POST /v1/jobs:count":                     {path: "/v1/jobs:count", body: `{"verb":"pause","class":"report"}`},
 	"POST /v1/jobs:run":                       {path: "/v1/jobs:run", body: `{"token":"x"}`},
+	"GET /v1/bulk":                            {path: "/v1/bulk"},
+	"GET /v1/bulk/{id}":                       {path: "/v1/bulk/x", nothing: true},
+	"POST /v1/bulk/{id}/stop":                 {path: "/v1/bulk/x/stop", nothing: true},
 	"GET /v1/pools":                           {path: "/v1/pools"},
 	"GET /v1/pools/{pool}/stats":              {path: "/v1/pools/print/stats"},
 	"GET /v1/pools/{pool}/tasks":              {path: "/v1/pools/print/tasks"},
@@ -77,11 +81,19 @@ var uses = map[string]use{
 
 	"GET /v1/dead":                      {path: "/v1/dead"},
 	"GET /v1/dead/{class}/{name}/{seq}": {path: "/v1/dead/cart/NAME/1"},
+	"GET /v1/letter":                    {path: "/v1/letter?class=cart&name=NAME&seq=1"},
 	"POST /v1/dead/replay":              {path: "/v1/dead/replay", body: `{"class":"cart","name":"NAME","seq":1}`},
 	"POST /v1/dead/discard":             {path: "/v1/dead/discard", body: `{"class":"cart","name":"NAME","seq":1}`},
 	"POST /v1/dead:count":               {path: "/v1/dead:count", body: `{"verb":"replay"}`},
 	"POST /v1/dead:run":                 {path: "/v1/dead:run", body: `{"token":"x"}`},
 	"GET /v1/recoveries":                {path: "/v1/recoveries"},
+	"GET /v1/audit":                     {path: "/v1/audit"},
+
+	"GET /v1/backups":                       {path: "/v1/backups"},
+	"POST /v1/backups":                      {path: "/v1/backups"},
+	"GET /v1/objects/{class}/{name}/export": {path: "/v1/objects/cart/NAME/export"},
+	"GET /v1/object/export":                 {path: "/v1/object/export?class=cart&name=NAME"},
+	"POST /v1/import":                       {path: "/v1/import", body: "x"},
 
 	"GET /v1/events":                        {path: "/v1/events"},
 	"GET /v1/events/{class}":                {path: "/v1/events/cart"},
@@ -127,6 +139,9 @@ var uses = map[string]use{
 	"POST /ui/bulk":        {path: "/ui/bulk", body: "token=x"},
 	"GET /ui/bulkrun":      {path: "/ui/bulkrun?id=x", nothing: true},
 	"POST /ui/bulkstop":    {path: "/ui/bulkstop?id=x", nothing: true},
+	"GET /ui/audit":        {path: "/ui/audit"},
+	"GET /ui/backups":      {path: "/ui/backups"},
+	"POST /ui/backup":      {path: "/ui/backup"},
 }
 
 // crowd has a principal of each kind.

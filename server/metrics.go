@@ -22,7 +22,7 @@ type metrics struct {
 
 // newMetrics returns the metrics of a server, all at zero. They are not compressed, because that
 // takes more of the processor than the loopback takes of time.
-func newMetrics(host *object.Host, streams *streams) *metrics {
+func newMetrics(host *object.Host, streams *streams, backups *backups) *metrics {
 	counter := func(m *metric.Metric) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
 	}
@@ -37,6 +37,9 @@ func newMetrics(host *object.Host, streams *streams) *metrics {
 	registry.MustRegister(host.Collector(), m.requests, m.dropped, m.seconds, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: metric.Streams.Name, Help: metric.Streams.Help,
 	}, func() float64 { return float64(streams.count()) }))
+	if backups != nil {
+		registry.MustRegister(backups)
+	}
 	m.page = promhttp.HandlerFor(registry, promhttp.HandlerOpts{DisableCompression: true})
 	return m
 }
@@ -47,14 +50,41 @@ func (x *exchange) count(began time.Time) {
 	if x.route != nil {
 		route, method = x.route.pattern, x.route.method
 	}
-	status := x.w.(*response).status
+	status := x.begun.status
 	if status == 0 {
 		status = http.StatusOK // net/http writes it
 	}
-	x.metrics.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
-	if x.route == nil || !x.route.streams() && !x.polls {
-		x.metrics.seconds.WithLabelValues(route).Observe(time.Since(began).Seconds())
+	lasts := x.route == nil || !x.route.streams() && !x.polls
+	m := x.meter(route, method, status, lasts)
+	m.requests.Inc()
+	if lasts {
+		m.seconds.Observe(time.Since(began).Seconds())
 	}
+}
+
+// meter is the metrics of one status of a route. Each route keeps the one of its newest answer, because
+// most have the same status, and a search by labels costs more than to count.
+type meter struct {
+	status   int
+	requests prometheus.Counter
+	seconds  prometheus.Observer // nil if it was not needed: a metric that is looked for is shown
+}
+
+// meter returns the metrics of an answer, with those of its duration if it lasts.
+func (x *exchange) meter(route, method string, status int, lasts bool) *meter {
+	if x.route != nil {
+		if m := x.route.meter.Load(); m != nil && m.status == status && (m.seconds != nil || !lasts) {
+			return m
+		}
+	}
+	m := &meter{status: status, requests: x.metrics.requests.WithLabelValues(route, method, strconv.Itoa(status))}
+	if lasts {
+		m.seconds = x.metrics.seconds.WithLabelValues(route)
+	}
+	if x.route != nil {
+		x.route.meter.Store(m)
+	}
+	return m
 }
 
 // dropped counts a stream that has lost events, or that the server ends.

@@ -41,8 +41,8 @@ func (f *fixture) serveOnce(who, method, path, host string) int {
 	return w.Code
 }
 
-// Each request counts once, by the pattern of its route and not by its path, whatever a client
-// makes up.
+// Each request counts once, by the pattern of its route and not by its path, so that no
+// client makes up a label.
 func TestMetricsOfRequests(t *testing.T) {
 	f := start(t, nil, cartClass(newGates()))
 	f.srv.handle(route{method: "GET", pattern: "/v1/panics", access: open, handle: func(*exchange) error { panic("no") }})
@@ -112,7 +112,11 @@ func TestMetricsOfLongPolls(t *testing.T) {
 
 // The page has each metric of the server as the table has it, and those of the host.
 func TestMetricsOfTheTable(t *testing.T) {
-	f := start(t, nil, bells)
+	f := openVault(t, filesInMemory(), "data", nil)
+	if err := f.srv.backups.begin(backupRun{State: copying}); err != nil {
+		t.Fatal(err)
+	}
+	f.srv.backups.run(begunAudit{f.srv, t.Context(), "a", today(f.host)})
 	f.serveOnce("viewer", "GET", "/metrics", "localhost")
 	(&exchange{Server: f.srv}).dropped("slow")
 	for _, m := range metric.All() {

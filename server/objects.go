@@ -20,6 +20,8 @@ func (s *Server) objectRoutes() []route {
 	all := []route{
 		{method: "GET", pattern: "/v1/classes", access: viewer, answer: classList{}, handle: (*exchange).listClasses,
 			help: "List the classes of the host, with the methods that can be called."},
+		{method: "GET", pattern: "/v1/why", access: viewer, answer: why.Overview{}, handle: (*exchange).whyAll,
+			help: "Tell why everything that is overdue, lost, failed, paused or stuck does not run, the worst first. Below the role reader errors are left out."},
 		{method: "GET", pattern: "/v1/objects/{class}", access: viewer, answer: objectPage{}, handle: (*exchange).objects,
 			params: []param{
 				{name: "label", help: "only objects with this label, for example failed"},
@@ -82,11 +84,16 @@ func (x *exchange) plain() (storage.ID, error) {
 	if err != nil {
 		return id, err
 	}
-	if !x.isPlain(id.Class) {
-		return id, &problem{Type: "unknown-class", Title: "The host has no such class of plain objects.", Status: http.StatusNotFound, Outcome: none,
-			Detail: "objects of jobs have routes of their own"}
+	return id, x.plainClass(id.Class)
+}
+
+// plainClass returns a problem unless a class is that of plain objects.
+func (s *Server) plainClass(class string) error {
+	if s.isPlain(class) {
+		return nil
 	}
-	return id, nil
+	return &problem{Type: "unknown-class", Title: "The host has no such class of plain objects.", Status: http.StatusNotFound, Outcome: none,
+		Detail: "objects of jobs have routes of their own"}
 }
 
 // isPlain reports whether the host has a class, and neither a job type nor the library owns it.
@@ -121,6 +128,9 @@ func (x *exchange) listClasses() error { return x.json(http.StatusOK, x.classLis
 func (x *exchange) classList() classList {
 	list := classList{Classes: []classInfo{}}
 	for _, c := range x.host.Classes() {
+		if system(c.Name) {
+			continue
+		}
 		info := classInfo{Name: c.Name, Job: c.Options.Internal, Alarms: c.Alarms, Methods: []methodInfo{}}
 		for _, m := range c.Methods {
 			if _, ok := x.exposed[c.Name][m.Name]; ok {
@@ -260,7 +270,7 @@ func (x *exchange) removed(opts ...object.DeleteOption) (storage.ID, error) {
 		return id, err
 	}
 	defer cancel()
-	return id, x.host.Delete(ctx, id, opts...)
+	return id, x.audited(auditEntry{Verb: "delete", Class: id.Class, Object: id.Name}, func() error { return x.host.Delete(ctx, id, opts...) })
 }
 
 // keyPage is a page of keys.
@@ -334,6 +344,19 @@ func (x *exchange) why() error {
 	return x.told(x.hide(a))
 }
 
+func (x *exchange) whyAll() error {
+	ctx, cancel, err := x.within()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	all, err := why.All(ctx, x.source)
+	if err != nil {
+		return err
+	}
+	return x.told(all)
+}
+
 func (x *exchange) wake() error {
 	if _, err := x.woken(); err != nil {
 		return err
@@ -352,5 +375,5 @@ func (x *exchange) woken() (storage.ID, error) {
 		return id, err
 	}
 	defer cancel()
-	return id, x.host.Wake(ctx, id)
+	return id, x.audited(auditEntry{Verb: "wake", Class: id.Class, Object: id.Name}, func() error { return x.host.Wake(ctx, id) })
 }

@@ -208,7 +208,7 @@ func TestPausedBelowReader(t *testing.T) {
 		object.Handle(boxes, "give", func(st *object.State, ctx context.Context, to string) (int, error) {
 			return 0, take.Send(ctx, st, to, 1)
 		})
-		host, err := object.Open(memory(), boxes)
+		host, err := object.Open(memory(), Definitions(boxes)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,6 +310,7 @@ func TestConfigMistakes(t *testing.T) {
 		"Config.Auth":           func(c *Config) { c.Auth = nil },
 		"Config.MaxBodyBytes":   func(c *Config) { c.MaxBodyBytes = -1 },
 		"Config.Timeout":        func(c *Config) { c.Timeout = -1 },
+		"Config.HandlerTimeout": func(c *Config) { c.HandlerTimeout = -1 },
 		"Config.CallsPerSecond": func(c *Config) { c.CallsPerSecond = -1 },
 		"Config.Hosts":          func(c *Config) { c.Hosts = []string{""} },
 		`no class "note"`:       func(c *Config) { c.Objects = []Exposed{Class(unknown)} },

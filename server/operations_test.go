@@ -122,6 +122,10 @@ func keepAnswer(env map[string]string, path, body string) {
 		env["TOKEN"] = answer.Token
 	case path == "/v1/dead:run":
 		env["last"] = body
+		var line struct{ ID string }
+		if json.Unmarshal([]byte(body[:strings.IndexByte(body, '\n')+1]), &line) == nil {
+			env["RUN"] = line.ID
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ const ui = "/ui/"
 // pageRoutes are the routes of the pages, of the forms on them, and of their assets.
 func (s *Server) pageRoutes() []route {
 	var all []route
-	for _, group := range [][]route{s.framePages(), s.overviewPages(), s.objectPages(), s.jobPages(), s.verbPages(), s.poolPages(), s.deadPages(), s.bulkPages()} {
+	for _, group := range [][]route{s.framePages(), s.overviewPages(), s.objectPages(), s.jobPages(), s.verbPages(), s.poolPages(), s.deadPages(), s.bulkPages(), s.auditPages(), s.backupPages()} {
 		all = append(all, group...)
 	}
 	return all
@@ -60,7 +60,7 @@ func (x *exchange) page(p dashboard.Page) error {
 func (x *exchange) html(p dashboard.Page, part string) ([]byte, error) {
 	_, signs := x.config.Auth.(signer)
 	frame := dashboard.Frame{
-		Now: time.Now(), Self: x.self(), Part: part, Lists: x.seesAll(), SignOut: signs && x.who.ID != "",
+		Now: time.Now(), Self: x.self(), Part: part, Lists: x.seesAll(), SignOut: signs && x.who.ID != "", Audit: x.audits(), Backups: x.backups != nil && x.audits(),
 	}
 	if x.who.ID != "" {
 		frame.Who, frame.Role = x.who.Name, x.who.Role.String()
@@ -82,7 +82,7 @@ func (x *exchange) self() dashboard.Link {
 	return dashboard.Link{Route: strings.TrimPrefix(x.route.pattern, ui), Query: query}
 }
 
-// shown returns a value as the role of the principal may see it, for a page: it leaves out what told leaves out.
+// shown returns a value as the role of the principal may see it, for a page: it leaves out the same fields as told.
 func shown[T any](x *exchange, v T) (out T, err error) {
 	if x.who.Role >= auth.Reader {
 		return v, nil

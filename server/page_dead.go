@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
@@ -36,7 +37,7 @@ func (x *exchange) deadPage() error {
 	}
 	p := dashboard.Dead{
 		Class: x.param("class"), Name: x.param("name"), Kind: x.param("kind"), Reason: x.param("reason"), Error: x.param("error"),
-		Texts: x.can(auth.Reader), Next: list.Next, Damaged: list.Damaged > 0, LastError: list.LastError,
+		Kinds: kindsWith(x.param("kind")), Texts: x.can(auth.Reader), Next: list.Next, Damaged: list.Damaged > 0, LastError: list.LastError,
 	}
 	for _, l := range list.Letters {
 		p.Letters = append(p.Letters, l.whole())
@@ -58,6 +59,15 @@ func (x *exchange) deadPage() error {
 		}
 	}
 	return x.page(p)
+}
+
+// kindsWith are the kinds to choose from: those of the library, and that of the filter, which may be of a job type of
+// the user.
+func kindsWith(kind string) []string {
+	if kind == "" || slices.Contains(letterKinds, kind) {
+		return letterKinds
+	}
+	return append(slices.Clone(letterKinds), kind)
 }
 
 // whole is the letter with its object and number in it.

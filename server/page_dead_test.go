@@ -1,20 +1,21 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"html"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	jobadmin "github.com/holdfast-dev/holdfast/admin"
+	"github.com/holdfast-dev/holdfast/admin/why"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
-	"github.com/holdfast-dev/holdfast/server/dashboard"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -36,6 +37,12 @@ func TestPageOfDeadLetters(t *testing.T) {
 	s.sees("reader", "/ui/dead?class=order", []string{"order/f"}, []string{"thumb/0"})
 	s.sees("reader", "/ui/dead?error="+secret, []string{"thumb/0"}, []string{"order/f"})
 	s.sees("reader", "/ui/dead?kind=alarm", []string{"There is none here"}, []string{"order/f"})
+	for kind, want := range map[string]int{"": 6, "task": 6, "<own": 7} { // all, five of the library, and one of the user
+		kinds := choices(s.ask("reader", "GET", "/ui/dead?kind="+url.QueryEscape(kind), "").body, "kind")
+		if len(kinds) != want || kind != "" && !slices.Contains(kinds, kind) {
+			t.Errorf("with the kind %q the filter has the kinds %q", kind, kinds)
+		}
+	}
 	s.sees("reader", "/ui/dead?limit=1", []string{"thumb/0", "Next page"}, []string{"order/f"})
 	if a := s.ask("viewer", "GET", "/ui/dead?error="+secret, ""); a.status != 403 {
 		t.Errorf("V13: a viewer finds out a text: %d", a.status)
@@ -92,8 +99,34 @@ func TestPagesGoOnBehindADamagedLetter(t *testing.T) {
 	s.sees("viewer", "/ui/dead", []string{told, "Next page"}, []string{name})
 	s.sees("reader", "/ui/dead", []string{told, name, "Next page"}, nil)
 	s.sees("viewer", "/ui/dead?after="+first.Next, []string{"order/f"}, []string{told})
-	s.sees("viewer", "/ui/overview", []string{"A letter cannot be read", "at an object that cannot be read"}, []string{name, "There are none."})
-	s.sees("operator", "/ui/bulk?do=replay", []string{"1 dead letters match", "1 letter beside these cannot be read", name}, nil)
+	rest := []string{"A letter cannot be read", "thumb/0", "Its rows cannot be read.", "rows of the object are damaged", "order/f", "report/f"}
+	s.sees("viewer", "/ui/overview", rest, []string{name})
+	s.sees("reader", "/ui/overview", append(rest, name), nil)
+	var a why.Answer
+	s.as("reader", "GET", "/v1/objects/thumb/0/why", "", 200, &a)
+	if a.Code != why.Unreadable || !strings.Contains(a.Error, name) {
+		t.Errorf("the API tells why of the object with the letter: %+v", a)
+	}
+	s.sees("operator", "/ui/bulk?do=replay", []string{"1 dead letter matches", "1 letter beside these cannot be read", name}, nil)
+}
+
+// A row of an index that cannot be read ends the look at those that need attention, and not the page.
+func TestOverviewWithADamagedIndex(t *testing.T) {
+	s := pageShop(t)
+	s.fill()
+	o, err := s.host.Store().Find(s.orders.ID("f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b storage.Batch
+	b.For(o.ID)
+	due := time.Now().Add(-time.Hour).UnixNano()
+	b.MoveAlarm(o, nil, &due, nil, []byte{0xff})
+	if _, err := s.host.Store().Commit(&b); err != nil {
+		t.Fatal(err)
+	}
+	s.sees("viewer", "/ui/overview", []string{"The look has ended at a row of an index", "Dead letters"}, []string{"corrupt encoding"})
+	s.sees("reader", "/ui/overview", []string{"corrupt encoding"}, nil)
 }
 
 // An alarm that its object has set meanwhile stays, unless the button says otherwise.
@@ -130,23 +163,24 @@ func (f *fixture) token(who, at string) (to, token string) {
 	return resolve(f.t, at, html.UnescapeString(form[1])), html.UnescapeString(value[1])
 }
 
-// ended asks for the page of a run until it has ended.
+// ended returns the text of the page of a run that has ended, after the end.
 func (f *fixture) ended(who, at string) string {
 	f.t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		a := f.ask(who, "GET", at, "")
-		if a.status != 200 {
-			f.t.Fatalf("%s: %d %s", at, a.status, a.body)
-		}
-		if a.header.Get("Refresh") == "" {
-			return pageText(a.body)
-		}
-		if a.header.Get("Refresh") != "1" || !strings.Contains(a.body, "It runs.") || !strings.Contains(a.body, `action="bulkstop?`) {
-			f.t.Fatalf("a run that has not ended: %v %s", a.header, a.body)
-		}
+	u, err := url.Parse(at)
+	if err != nil {
+		f.t.Fatal(err)
 	}
-	f.t.Fatal("the run does not end")
-	return ""
+	f.srv.bulk.mu.Lock()
+	begun, runs := f.srv.bulk.all[u.Query().Get("id")]
+	f.srv.bulk.mu.Unlock()
+	if runs {
+		<-begun.over
+	}
+	a := f.ask(who, "GET", at, "")
+	if a.status != 200 || a.header.Get("Refresh") != "" {
+		f.t.Fatalf("%s: %d %v %s", at, a.status, a.header, a.body)
+	}
+	return pageText(a.body)
 }
 
 // Proves V11, V13: all letters that match are counted, and replayed or discarded with the token of the count, which
@@ -180,12 +214,15 @@ func TestDeadLettersInBulkOnPages(t *testing.T) {
 	if left := s.letters("task"); len(left) != 0 || len(s.letters("workflow")) != 1 {
 		t.Errorf("letters are left: %+v", left)
 	}
-	for _, at := range []string{run, "/ui/bulkrun?id=x"} {
-		if a := s.ask("other", "GET", at, ""); a.status != 404 {
-			t.Errorf("V11: another principal sees the run: %d", a.status)
+	for who, status := range map[string]int{"other": 200, "reader": 403} {
+		if a := s.ask(who, "GET", run, ""); a.status != status {
+			t.Errorf("V13, V21: %s sees the run: %d", who, a.status)
 		}
 	}
-	if a := s.ask("operator", "POST", to, form, "Content-Type", asForm); a.status != 404 || pageProblem(t, a) != "unknown-token" || len(s.srv.runs.all) != 1 {
+	if a := s.ask("operator", "GET", "/ui/bulkrun?id=x", ""); a.status != 404 {
+		t.Errorf("V21: there is no such run: %d", a.status)
+	}
+	if a := s.ask("operator", "POST", to, form, "Content-Type", asForm); a.status != 404 || pageProblem(t, a) != "unknown-token" {
 		t.Errorf("V11: a token is used twice: %d %s", a.status, a.body) // the button once more
 	}
 	for at, kind := range map[string]string{"/ui/bulk?do=explode": "bad-request", "/ui/bulk?do=replay&name=x": "bad-request"} {
@@ -226,80 +263,33 @@ func TestARunOfAPageEndsWithItsRight(t *testing.T) {
 	}
 }
 
-// A run of a page that has ended early tells why.
-func TestWhyARunOfAPageHasEnded(t *testing.T) {
-	f := start(t, nil, bells)
-	for cause, want := range map[error]string{
-		errStopped: "Somebody has stopped it.", errRevoked: "Its principal may not do it any more.",
-		context.DeadlineExceeded: "It has run for ten minutes. Count again to go on.", object.ErrNoSpace: "The disk is nearly full.",
-	} {
-		if got := f.srv.whyEnded(cause, cause); got != want {
-			t.Errorf("%v: %s", cause, got)
-		}
-	}
-	f.srv.serving.expire()
-	if got := f.srv.whyEnded(context.Canceled, context.Canceled); got != "The host is shutting down." {
-		t.Errorf("the end of the server: %s", got)
-	}
-}
-
-// A run of a page can be stopped by its principal alone, and ends with Serve.
+// A run can be stopped on its page, by any operator, and no run begins while the server ends.
 func TestStopARunOnItsPage(t *testing.T) {
 	s := pageShop(t)
-	begin := func() (*pageRun, string) {
-		stopped := make(chan struct{})
-		run := &pageRun{BulkRun: dashboard.BulkRun{Do: "replay", Matches: 9}, who: "operator", cancel: func() { close(stopped) }}
-		id, err := s.srv.runs.begin(run)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			select {
-			case <-stopped:
-			default:
-				t.Error("the run was not stopped")
-			}
-		})
-		return run, id
+	s.fill()
+	held, at := make(chan struct{}), today(s.host)
+	run := bulkState{Of: deadOf, Who: "operator", Matches: 9, Day: at, Began: time.Now(), Bulk: jobadmin.Bulk{Verb: replayVerb, At: time.Now()}}
+	s.srv.limits.checkEvery = 0
+	s.srv.bulk.put("r", func() bool { <-held; return true })
+	if _, err := bulkBegin.Call(t.Context(), s.host, "r", run); err != nil {
+		t.Fatal(err)
 	}
-	_, id := begin()
-	if a := s.ask("other", "POST", "/ui/bulkstop?id="+id, ""); a.status != 404 {
-		t.Errorf("V11: another principal stops the run: %d", a.status)
+	s.sees("operator", "/ui/bulkrun?id=r", []string{"It runs.", "of 9", "Stop"}, nil)
+	if a := s.ask("operator", "GET", "/ui/bulkrun?id=r", ""); a.header.Get("Refresh") != "1" || !strings.Contains(a.body, `action="bulkstop?`) {
+		t.Errorf("a run that has not ended: %v %s", a.header, a.body)
 	}
-	s.sees("operator", "/ui/bulkrun?id="+id, []string{"It runs.", "0 of 9", "Stop"}, nil)
-	s.posts("operator", "/ui/bulkstop?id="+id, nil, "bulkrun?id="+id)
+	if a := s.ask("reader", "POST", "/ui/bulkstop?id=r", ""); a.status != 403 {
+		t.Errorf("V21: a reader stops the run: %d", a.status)
+	}
+	s.posts("other", "/ui/bulkstop?id=r", nil, "bulkrun?id=r")
+	close(held)
+	if text := s.ended("operator", "/ui/bulkrun?id=r"); !strings.Contains(text, "It has ended early: Somebody has stopped it.") {
+		t.Errorf("V21: %s", text)
+	}
 	s.tear("torn")
 	to, token := s.token("operator", "/ui/bulk?do=replay")
 	s.srv.serving.expire()
 	if a := s.ask("operator", "POST", to, url.Values{"token": {token}}.Encode(), "Content-Type", asForm); a.status != 503 {
 		t.Errorf("a run begins while the server ends: %d %s", a.status, a.body)
-	}
-}
-
-// A principal has few runs at a time, and those that have ended are forgotten when there are many.
-func TestRunsOfPagesAreBounded(t *testing.T) {
-	var r pageRuns
-	var mine []*pageRun
-	for range runsEach {
-		run := &pageRun{who: "a", cancel: func() {}}
-		if _, err := r.begin(run); err != nil {
-			t.Fatal(err)
-		}
-		mine = append(mine, run)
-	}
-	if _, err := r.begin(&pageRun{who: "a"}); err == nil || problemOf(err).Status != 429 {
-		t.Errorf("one more than %d: %v", runsEach, err)
-	}
-	r.update(func() { mine[0].Ended = true })
-	for i := range maxRuns - runsEach {
-		if _, err := r.begin(&pageRun{who: fmt.Sprint(i)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if id, err := r.begin(&pageRun{who: "a", cancel: func() {}}); err != nil || len(r.all) != maxRuns || len(r.order) != maxRuns || r.order[maxRuns-1] != id {
-		t.Errorf("in the place of one that has ended: %v, %d", err, len(r.all))
-	}
-	if _, err := r.begin(&pageRun{who: "b"}); err == nil || problemOf(err).Status != 429 {
-		t.Errorf("one more than %d: %v", maxRuns, err)
 	}
 }

@@ -57,10 +57,12 @@ func (x *exchange) signInForm() error {
 		return err
 	}
 	back := x.local(form.Get("back"))
-	_, cookie, err := s.SignIn(x.r, form.Get("token"), x.overTLS())
+	who, cookie, err := s.SignIn(x.r, form.Get("token"), x.overTLS())
 	if err != nil {
+		x.noteRefusal(err)
 		return x.signInFailed(back, err)
 	}
+	x.signed(who, "sign in")
 	http.SetCookie(x.w, cookie)
 	return x.goTo(back)
 }
@@ -83,6 +85,7 @@ func (x *exchange) signOutForm() error {
 	if !ok {
 		return noSignIn()
 	}
+	x.signsOut()
 	http.SetCookie(x.w, s.SignOut(x.overTLS()))
 	return x.see("signin")
 }
@@ -123,6 +126,7 @@ var filters = []param{
 	{name: "prefix", help: "only names that begin with it"}, {name: "label", help: "only those with this label"},
 	{name: "class", help: "only those of this class"}, {name: "kind", help: "only those of this kind"},
 	{name: "status", help: "only tasks in this state"}, {name: "queue", help: "only tasks of this queue"}, {name: "key", help: "only tasks with this key"},
+	{name: "day", help: "only entries of this day"}, {name: "who", help: "only entries of this principal"}, {name: "verb", help: "only entries of this verb"},
 	{name: "error", help: "only letters with an error that begins with it"}, {name: "reason", help: "only letters with a reason that begins with it"},
 }
 

@@ -94,7 +94,7 @@ func (x *exchange) jobPage() error {
 	return x.page(p)
 }
 
-// runOf returns what the run of a workflow tells of itself; nil if it is none, or not for the principal.
+// runOf asks the run of a workflow for its progress; nil if the job is none, or the principal may not see it.
 func (x *exchange) runOf(t *verbs.Table, id storage.ID) (*dashboard.Run, error) {
 	if t.Kind() != workflowKind || !x.can(auth.Reader) {
 		return nil, nil

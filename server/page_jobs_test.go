@@ -32,7 +32,7 @@ func pageShop(t *testing.T) *shop {
 	})
 }
 
-// text is what a reader sees of a page: its text without markup.
+// pageText is the text of a page without markup.
 func pageText(body string) string {
 	return html.UnescapeString(strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(body, " ")), " "))
 }
@@ -96,13 +96,30 @@ func TestPagesOfAllWork(t *testing.T) {
 	}
 }
 
-// Each of the pages of jobs shows what a reader must see, and a list keeps to its filter.
+// choices are the texts of the options of a field on a page.
+func choices(page, field string) (all []string) {
+	_, rest, _ := strings.Cut(page, `<select name="`+field+`">`)
+	list, _, _ := strings.Cut(rest, "</select>")
+	for _, o := range regexp.MustCompile(`<option[^>]*>([^<]*)</option>`).FindAllStringSubmatch(list, -1) {
+		all = append(all, html.UnescapeString(o[1]))
+	}
+	return all
+}
+
+// Each of the pages of jobs shows statuses, errors and reasons, and a list keeps to its filter.
 func TestPageOfJobs(t *testing.T) {
 	s := pageShop(t)
 	s.fill()
 	s.happened(s.orders.ID("o"), workflow.EventSuspended)
 	s.sees("viewer", "/ui/jobs", []string{"report/a", "report/f", "hook/h", "order/o", "failed", "waiting", "1 stopped"}, []string{"running", "thumb/0"})
-	s.sees("viewer", "/ui/jobs?label=failed", []string{"report/f", "order/f"}, []string{"report/a", "order/o"})
+	body := s.sees("viewer", "/ui/jobs?label=failed", []string{"report/f", "order/f"}, []string{"report/a", "order/o", "There is none here"})
+	if labels := choices(body, "label"); !slices.Equal(labels, []string{"all", "failed", "stopped"}) {
+		t.Errorf("the filter has the labels %q", labels)
+	}
+	body = s.sees("viewer", "/ui/jobs?label=stuck", []string{"There is none here"}, []string{"report/f"})
+	if labels := choices(body, "label"); !slices.Equal(labels, []string{"all", "failed", "stopped", "stuck"}) {
+		t.Errorf("with its own label the filter has the labels %q", labels)
+	}
 	s.sees("viewer", "/ui/jobs?class=order&prefix=o", []string{"order/o"}, []string{"order/f", "report/a"})
 	s.sees("reader", "/ui/jobs?label=failed", []string{"no paper: " + secret}, nil)
 	page := s.sees("viewer", "/ui/jobs?class=report&limit=2", []string{"report/a"}, []string{"report/f"})
@@ -128,7 +145,7 @@ func TestPageOfJobs(t *testing.T) {
 	s.sees("viewer", "/ui/go?q=thumb/0", []string{"thumb/0", "Stored yes"}, nil)
 }
 
-// A job of a type that Config.Jobs does not name is shown, and can be operated by nobody.
+// A job of a type that Config.Jobs does not name is shown, and no role can operate it.
 func TestPageOfAJobThatIsNotNamed(t *testing.T) {
 	reports := continuous.New(continuous.Config[string]{Name: "report", StartLater: true, Run: func(context.Context, *continuous.Run[string]) error { return nil }})
 	f := start(t, nil, reports)
@@ -191,7 +208,7 @@ func TestVerbsOnPages(t *testing.T) {
 	s.refused("viewer", "GET", "/v1/jobs/report/a", "", 404, "unknown-job")
 }
 
-// The page of a run shows what it waits for, its steps and its variables, and sends it a signal once.
+// The page of a run shows the signal that it waits for, its steps and its variables, and sends it a signal once.
 func TestPageOfWorkflow(t *testing.T) {
 	s := pageShop(t)
 	s.as("caller", "PUT", "/v1/jobs/order/o", `"x"`, 201, nil)
@@ -297,33 +314,47 @@ func TestPageOfStuckRun(t *testing.T) {
 		return orders
 	}
 	old := define("pay")
-	host, err := object.Open(o, old)
+	host, err := object.Open(o, Definitions(old)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := old.Start(t.Context(), host, "o", ""); err != nil {
 		t.Fatal(err)
 	}
-	for e, err := range host.Watch(t.Context(), old.ID("o"), 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Kind == workflow.EventSuspended {
-			break
-		}
-	}
+	told(t, host, old.ID("o"), 1, workflow.EventSuspended)
 	if err := host.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	orders := define("<b>charge")
-	s := &shop{fixture: startOn(t, o, func(c *Config) { c.Auth, c.Jobs = staff, []verbs.Described{orders} }, orders)}
-	if err := approve.Send(t.Context(), s.host, orders, "o", 1); err != nil {
+	if host, err = object.Open(o, Definitions(orders)...); err != nil {
 		t.Fatal(err)
 	}
-	s.happened(orders.ID("o"), jobs.EventStuck)
+	if err := approve.Send(t.Context(), host, orders, "o", 1); err != nil {
+		t.Fatal(err)
+	}
+	told(t, host, orders.ID("o"), 2, jobs.EventStuck)
+	if err := host.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	orders = define("<b>charge")
+	s := &shop{fixture: startOn(t, o, func(c *Config) { c.Auth, c.Jobs = staff, []verbs.Described{orders} }, orders)}
+	told(t, s.host, orders.ID("o"), 3, jobs.EventRetry) // the try of each open is over then (F10)
 	s.sees("viewer", "/ui/job?class=order&name=o", []string{"Now stuck"}, []string{"charge", "pay"})
 	s.sees("reader", "/ui/job?class=order&name=o", []string{"Now stuck", "It cannot go on", "<b>charge", `step "pay"`}, nil)
 	s.sees("viewer", "/ui/jobs?label=stuck", []string{"order/o"}, []string{"charge"})
+}
+
+// told waits for an event of a kind from an opening of the store.
+func told(t *testing.T, host *object.Host, id storage.ID, opening uint64, kind string) {
+	t.Helper()
+	for e, err := range host.Watch(t.Context(), id, opening<<32) { // a sequence number begins with its opening
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == kind {
+			return
+		}
+	}
 }
 
 // A long history goes on where a page of it ends.

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// live is what a stream for pages has to tell: topics that have changed, and no more of the events, so that a browser
+// live is the news of a stream for pages: topics that have changed, and no more of the events, so that a browser
 // gets little however many there are.
 type live struct {
 	topics map[string]bool

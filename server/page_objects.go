@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
 	"github.com/holdfast-dev/holdfast/server/dashboard"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // objectPages are the pages of classes and objects.
@@ -21,7 +22,8 @@ func (s *Server) objectPages() []route {
 		shows("classes", viewer, (*exchange).classesPage),
 		shows("objects", viewer, (*exchange).objectsPage, classParam, param{name: "label", help: "only objects with this label"}, prefixParam, afterParam, limitParam),
 		ofOne(shows("object", viewer, (*exchange).objectPageOf, class, name, param{name: "prefix", help: "only keys that begin with it"}, afterParam, limitParam)),
-		ofOne(shows("value", reader, (*exchange).valuePage, class, name, param{name: "key", help: "of the value"})),
+		ofOne(shows("value", reader, (*exchange).valuePage, class, name, param{name: "key", help: "of the value"},
+			param{name: "all", kind: flag, help: "1: also a large value"})),
 		ofOne(acts("wake", operator, (*exchange).wakeForm, class, name)),
 		ofOne(shows("delete", admin, (*exchange).deletePage, class, name)),
 		ofOne(acts("delete", admin, (*exchange).deleteForm, class, name)),
@@ -31,9 +33,7 @@ func (s *Server) objectPages() []route {
 func (x *exchange) classesPage() error {
 	var p dashboard.Classes
 	for _, c := range x.classList().Classes {
-		if !system(c.Name) {
-			p.Classes = append(p.Classes, x.labelled(dashboard.Class{Name: c.Name, Job: c.Job, Alarms: c.Alarms}))
-		}
+		p.Classes = append(p.Classes, x.labelled(dashboard.Class{Name: c.Name, Job: c.Job, Alarms: c.Alarms}))
 	}
 	return x.page(p)
 }
@@ -76,6 +76,9 @@ func (x *exchange) objectPageOf() error {
 	if p.State, err = shown(x, in); err != nil {
 		return err
 	}
+	if err := x.turnsOf(&p); err != nil {
+		return err
+	}
 	a, err := why.Object(x.r.Context(), x.source, id)
 	if err != nil {
 		return err
@@ -89,6 +92,31 @@ func (x *exchange) objectPageOf() error {
 		}
 	}
 	return x.page(p)
+}
+
+// turnsOf fills in the turns of an object and the calls that wait for it, as the host knows them at this moment. Of
+// another object a principal with a prefix sees no name.
+func (x *exchange) turnsOf(p *dashboard.Object) error {
+	e, err := x.host.Explain(x.r.Context(), p.ID)
+	if err != nil {
+		return err
+	}
+	if e.Turn != nil {
+		p.Turns = append(p.Turns, dashboard.Turn{TurnState: *e.Turn})
+	}
+	for _, t := range e.Lent {
+		p.Turns = append(p.Turns, dashboard.Turn{TurnState: t, Lent: true})
+	}
+	for i := range p.Turns {
+		t := &p.Turns[i]
+		x.hideSender(&t.Caller)
+		t.WaitsFor = slices.Clone(t.WaitsFor)
+		for j := range t.WaitsFor {
+			x.hideSender(&t.WaitsFor[j])
+		}
+	}
+	p.Mailbox, p.MoreTurns = e.Mailbox, e.LentTurns > len(e.Lent)
+	return nil
 }
 
 // keysOf fills in the keys of an object: a page of all for a reader, and else those of the inspection alone, as the API
@@ -112,27 +140,48 @@ func (x *exchange) keysOf(p *dashboard.Object, in object.Inspection) error {
 	return nil
 }
 
+// largeValue is the size from which on a page shows a value only if all is asked for.
+const largeValue = 256 << 10
+
 func (x *exchange) valuePage() error {
 	id, err := x.plain()
 	if err != nil {
 		return err
 	}
 	key := x.param("key")
-	page, err := x.host.Keys(x.r.Context(), id, object.KeysOptions{Prefix: key, Start: key, Limit: 1, Values: true})
+	k, err := x.keyOf(id, key, false)
 	if err != nil {
 		return err
 	}
-	if len(page.Keys) == 0 || page.Keys[0].Key != key && string(page.Keys[0].KeyBytes) != key {
-		return &problem{Type: "unknown-key", Title: "The object has no such key.", Status: http.StatusNotFound, Outcome: none}
+	v := dashboard.Value{ID: id, Key: key, SizeBytes: k.SizeBytes}
+	if v.Large = k.SizeBytes >= largeValue && !x.flag("all"); v.Large {
+		return x.page(v)
 	}
-	v := dashboard.Value{ID: id, Key: key, SizeBytes: page.Keys[0].SizeBytes}
-	switch raw := page.Keys[0].Value; {
-	case json.Valid(raw) && utf8.Valid(raw):
-		v.JSON, _ = indented(raw) // it is valid
-	default:
+	if k, err = x.keyOf(id, key, true); err != nil {
+		return err
+	}
+	v.SizeBytes = k.SizeBytes
+	switch raw := k.Value; {
+	case !json.Valid(raw) || !utf8.Valid(raw):
 		v.Hex = hex.Dump(raw)
+	default:
+		if v.Fold = dashboard.Folded(raw); v.Fold == nil {
+			v.JSON, _ = indented(raw) // it is valid
+		}
 	}
 	return x.page(v)
+}
+
+// keyOf reads one key of an object, with its value or without.
+func (x *exchange) keyOf(id storage.ID, key string, value bool) (k object.KeyInfo, err error) {
+	page, err := x.host.Keys(x.r.Context(), id, object.KeysOptions{Prefix: key, Start: key, Limit: 1, Values: value})
+	if err != nil {
+		return k, err
+	}
+	if len(page.Keys) == 0 || page.Keys[0].Key != key && string(page.Keys[0].KeyBytes) != key {
+		return k, &problem{Type: "unknown-key", Title: "The object has no such key.", Status: http.StatusNotFound, Outcome: none}
+	}
+	return page.Keys[0], nil
 }
 
 func (x *exchange) wakeForm() error {

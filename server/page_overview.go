@@ -28,19 +28,21 @@ func (s *Server) overviewPages() []route {
 const (
 	// overviewAge is how long a look at the host is shown, so that many browsers cost one look.
 	overviewAge = time.Second
+	// backupAge is how old the newest backup may be before the page tells of it.
+	backupAge = 24 * time.Hour
 	// shownWorst is how many objects that need attention, and groups of dead letters, the page lists.
 	shownWorst = 25
 )
 
-// overview is the newest look at what needs attention. The mutex guards all fields; it is held during a look, so that
-// there is one at a time.
+// overview is the newest look at the objects and letters that need attention. The mutex guards all fields; it is held
+// during a look, so that there is one at a time.
 type overview struct {
 	mu     sync.Mutex
-	at     time.Time // when the look began; zero: there was none
+	at     time.Time // when the look began, by the steady clock; zero: there was none
 	newest look
 }
 
-// look is what one look has found.
+// look is the findings of one look.
 type look struct {
 	reasons why.Overview
 	unread  error // of an object that reasons end before
@@ -48,13 +50,16 @@ type look struct {
 	letters int  // that dead counts
 	more    bool // letters
 	damaged bool // a letter behind them cannot be read
+
+	next, executing []dashboard.Due
+	open            int // executions
 }
 
 // wait lets a request for a part of the page wait until a new look may begin, because it asks for a change that an
 // older look does not show. A request for the whole page takes the newest look.
 func (o *overview) wait(x *exchange) error {
 	o.mu.Lock()
-	left := time.Until(o.at.Add(overviewAge))
+	left := o.at.Add(overviewAge).Sub(x.host.Seams().Steady())
 	o.mu.Unlock()
 	if left <= 0 || x.param("part") == "" {
 		return nil
@@ -72,7 +77,8 @@ func (o *overview) look(x *exchange) (seen look, err error) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	began := time.Now()
+	seams := x.host.Seams()
+	began := seams.Steady()
 	if began.Sub(o.at) < overviewAge {
 		return o.newest, nil
 	}
@@ -84,8 +90,22 @@ func (o *overview) look(x *exchange) (seen look, err error) {
 	if err != nil && x.host.Err() == nil { // a host that has ended reads no row
 		return seen, err
 	}
-	o.newest, o.at = look{reasons, unread, countDead(letters.Letters), len(letters.Letters), len(letters.Next) > 0, damaged != nil}, began
-	return o.newest, nil
+	seen = look{reasons: reasons, unread: unread, dead: countDead(letters.Letters, seams.Clock.Now()), letters: len(letters.Letters), more: len(letters.Next) > 0, damaged: damaged != nil}
+	if err := seen.work(x); err != nil && x.host.Err() == nil {
+		return seen, err
+	}
+	o.newest, o.at = seen, began
+	return seen, nil
+}
+
+// work reads what runs, and what is due next.
+func (l *look) work(x *exchange) (err error) {
+	store := x.host.Store()
+	if l.next, err = upcoming(store, x.host.Seams().Clock.Now()); err != nil {
+		return err
+	}
+	l.executing, l.open, err = executing(x.r.Context(), store)
+	return err
 }
 
 // attention returns all that is overdue or stuck, as far as there is time to look, and up to an object that cannot be
@@ -103,8 +123,8 @@ func (x *exchange) attention() (all why.Overview, unread, err error) {
 	return all, unread, err
 }
 
-// countDead counts letters by class, kind and error, the most first.
-func countDead(letters []object.DeadLetter) []dashboard.DeadCount {
+// countDead counts letters by class, kind and error as of now, the newest first.
+func countDead(letters []object.DeadLetter, now time.Time) []dashboard.DeadCount {
 	at := map[dashboard.DeadCount]int{}
 	var counts []dashboard.DeadCount
 	for _, d := range letters {
@@ -115,15 +135,26 @@ func countDead(letters []object.DeadLetter) []dashboard.DeadCount {
 			at[group] = i
 			counts = append(counts, group)
 		}
-		counts[i].Count++
-		if d.Died.After(counts[i].Newest) {
-			counts[i].Newest = d.Died
+		one := dashboard.DeadCount{Count: 1, Newest: d.Died}
+		if age := now.Sub(d.Died); age <= time.Hour {
+			one.Hour, one.Day = 1, 1
+		} else if age <= 24*time.Hour {
+			one.Day = 1
 		}
+		addDead(&counts[i], one)
 	}
 	slices.SortStableFunc(counts, func(a, b dashboard.DeadCount) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), b.Newest.Compare(a.Newest))
+		return cmp.Or(b.Newest.Compare(a.Newest), cmp.Compare(b.Count, a.Count))
 	})
 	return counts
+}
+
+// addDead adds the letters of another group to one.
+func addDead(to *dashboard.DeadCount, more dashboard.DeadCount) {
+	to.Count, to.Hour, to.Day = to.Count+more.Count, to.Hour+more.Hour, to.Day+more.Day
+	if more.Newest.After(to.Newest) {
+		to.Newest = more.Newest
+	}
 }
 
 func (x *exchange) overviewPage() error {
@@ -145,6 +176,15 @@ func (x *exchange) overviewPage() error {
 			Failed: h.Failed, NoSpace: h.NoSpace, Closing: h.Closing,
 		},
 		Reasons: countReasons(reasons.Answers),
+	}
+	p.Next, p.Executing, p.Open = seen.next, seen.executing, seen.open
+	known, at := x.backups.lastVerified()
+	p.NoBackup, p.LastBackup = known && x.host.Seams().Clock.Now().Sub(at) > backupAge, at
+	x.recordHistory()
+	p.Throughput = x.history.throughput()
+	p.Waits, p.WaitsAt = x.history.waits()
+	if store.Syncing().IsZero() { // a disk that hangs may not tell
+		p.Store.Free, p.Store.Floor, p.Store.Watched = store.FreeSpace()
 	}
 	reasons.Answers = reasons.Answers[:min(len(reasons.Answers), shownWorst)]
 	if reasons, err = shown(x, reasons); err != nil {
@@ -177,10 +217,7 @@ func withoutErrors(dead []dashboard.DeadCount) (counts []dashboard.DeadCount) {
 			counts = append(counts, d)
 			continue
 		}
-		counts[i].Count += d.Count
-		if d.Newest.After(counts[i].Newest) {
-			counts[i].Newest = d.Newest
-		}
+		addDead(&counts[i], d)
 	}
 	return counts
 }

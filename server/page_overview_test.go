@@ -3,12 +3,14 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server/dashboard"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -75,18 +77,26 @@ func TestOverviewLooksOnceASecond(t *testing.T) {
 	})
 }
 
-// Dead letters with one error are one line, and a viewer gets one line a kind.
+// Dead letters with one error are one line, those with the newest first, with the counts of the last hour and day on both
+// sides of their ends; a viewer gets one line a kind.
 func TestDeadLettersAreCounted(t *testing.T) {
+	now := time.Unix(1e6, 0)
 	var letters []object.DeadLetter
-	at := time.Unix(1000, 0)
-	for i := range 7 {
-		letters = append(letters, object.DeadLetter{ID: storage.ID{Class: "a", Name: fmt.Sprint(i)}, Kind: "task", LastError: fmt.Sprint("e", i%2), Died: at.Add(time.Duration(i))})
+	for i, age := range []time.Duration{0, time.Hour, time.Hour + 1, 24 * time.Hour, 24*time.Hour + 1, 48 * time.Hour} {
+		letters = append(letters, object.DeadLetter{ID: storage.ID{Class: "a", Name: fmt.Sprint(i)}, Kind: "task", LastError: fmt.Sprint("e", i%2), Died: now.Add(-age)})
 	}
-	counts := countDead(letters)
-	if len(counts) != 2 || counts[0].Count != 4 || counts[0].Error != "e0" || counts[1].Count != 3 || !counts[1].Newest.Equal(at.Add(5)) {
-		t.Errorf("counted %+v", counts)
+	letters = append(letters, object.DeadLetter{ID: storage.ID{Class: "a", Name: "6"}, Kind: "task", LastError: "e1", Died: now.Add(-72 * time.Hour)})
+	want := []dashboard.DeadCount{
+		{Class: "a", Kind: "task", Error: "e0", Count: 3, Hour: 1, Day: 2, Newest: now},
+		{Class: "a", Kind: "task", Error: "e1", Count: 4, Hour: 1, Day: 2, Newest: now.Add(-time.Hour)},
 	}
-	if all := withoutErrors(counts); len(all) != 1 || all[0].Count != 7 || all[0].Error != "" || !all[0].Newest.Equal(at.Add(6)) || counts[0].Error == "" {
-		t.Errorf("without errors %+v", all)
+	counts := countDead(letters, now)
+	if !slices.Equal(counts, want) {
+		t.Errorf("counted %+v, want %+v", counts, want)
+	}
+	slices.Reverse(counts)
+	all := dashboard.DeadCount{Class: "a", Kind: "task", Count: 7, Hour: 2, Day: 4, Newest: now}
+	if got := withoutErrors(counts); !slices.Equal(got, []dashboard.DeadCount{all}) || counts[0].Error == "" {
+		t.Errorf("without errors %+v, want %+v", got, all)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/admin/why"
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -84,8 +85,18 @@ func (x *exchange) poolPage() error {
 		ctx, cancel := x.untilEnd(x.r.Context(), x.limits.pageTime)
 		defer cancel()
 		p.PoolState = x.poolState(ctx, t)
+		x.recordHistory()
+		p.EmptyIn = emptyIn(p.Stats.Pending, x.history.rate(t.Class()))
 	}
 	return x.page(p)
+}
+
+// emptyIn is how long a pool takes for the tasks that it has, at a rate in tasks a second; zero if that is not known.
+func emptyIn(tasks uint64, rate float64) time.Duration {
+	if rate <= 0 {
+		return 0
+	}
+	return time.Duration(float64(tasks) / rate * float64(time.Second)).Round(time.Second)
 }
 
 // queues counts the first tasks of a pool by their queues, and reports whether there are more.

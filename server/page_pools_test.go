@@ -57,7 +57,7 @@ func TestQueuesAreCountedUpToABound(t *testing.T) {
 	f.sees("viewer", "/ui/pool?pool=print&limit=1", []string{"the default queue 1000 0 0", more}, nil)
 }
 
-// Proves V13: a pool is paused and resumed from its page by who may, and the page tells its mode.
+// Proves V13: a pool is paused and resumed from its page by roles that may do so, and the page tells its mode.
 func TestPauseAPoolOnItsPage(t *testing.T) {
 	s := pageShop(t)
 	const pool, do = "/ui/pool?pool=print", "/ui/dopool?pool=print&verb="

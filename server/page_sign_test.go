@@ -83,7 +83,7 @@ func TestAssets(t *testing.T) {
 			t.Errorf("%s: %v, without the version %v", at, a.header, b.header)
 		}
 	}
-	if len(seen) != 4 {
+	if len(seen) != 5 {
 		t.Errorf("the page refers to %v", seen)
 	}
 	if a := f.ask("", "GET", "/ui/asset/none.css", ""); a.status != 404 || pageProblem(t, a) != "not-found" {

@@ -228,7 +228,7 @@ func TestPagesOfAPrefix(t *testing.T) {
 	}
 }
 
-// A part is what the whole page has at its place, and a part that is not there is a mistake.
+// A part is equal to its place in the whole page, and a part that is not there is a mistake.
 func TestPartsOfPages(t *testing.T) {
 	f := odd(t)
 	for at, parts := range map[string][]string{"/ui/classes?": {"classes"}, "/ui/objects?class=note": {"list"}, "/ui/object?class=note&name=b": {"state", "keys"}} {

@@ -20,13 +20,6 @@ const (
 	cancelVerb = "cancel"
 )
 
-// harmless are the verbs that need no question, because another verb takes them back, or because they only begin
-// sooner what would begin later.
-var harmless = []string{"pause", "resume", "trigger", "flush", "retry", "replay"}
-
-// final are the verbs that cannot be undone.
-var final = []string{"terminate", "stop", "cancel", "clear", "discard", "discardDead", "restart"}
-
 // verbPages are the pages that ask, and the forms that run a verb: of a job, and of a pool or one of its tasks.
 func (s *Server) verbPages() []route {
 	verb := param{name: "verb", help: "the verb"}
@@ -53,7 +46,7 @@ func (x *exchange) buttons(t *verbs.Table, whole bool, id string, do, ask dashbo
 			continue
 		}
 		v := dashboard.Verb{Name: d.Name, Help: d.Help, Ask: verbLink(ask, d.Name)}
-		if slices.Contains(harmless, d.Name) && d.Argument == "" {
+		if d.Effect == verbs.Harmless && d.Argument == "" {
 			v.Do = verbLink(do, d.Name)
 		}
 		all = append(all, v)
@@ -117,7 +110,7 @@ func (x *exchange) ask(pool bool, class, id string, p dashboard.Ask) error {
 	if !onPage(d) || pool && d.Whole != (id == "") {
 		return badRequest("the verb has no page: use the API")
 	}
-	p.Verb, p.Help, p.Final = d.Name, d.Help, slices.Contains(final, d.Name)
+	p.Verb, p.Help, p.Final = d.Name, d.Help, d.Effect == verbs.Final
 	p.Do, p.Fields = verbLink(p.Do, d.Name), fieldsOf(d)
 	if d.Name == signalVerb && t.Kind() == workflowKind {
 		p.Key = rand.Text()

@@ -22,7 +22,8 @@ type problem struct {
 	Outcome   outcome `json:"outcome"`
 	Retryable bool    `json:"retryable"`
 
-	retryAfter int // seconds; zero: no header
+	retryAfter int  // seconds; zero: no header
+	refuses    bool // the principal lacks a right, though the type does not tell so
 }
 
 // outcome tells whether a request that failed has left anything behind.
@@ -113,11 +114,11 @@ func problemOf(err error) *problem {
 	if p := triesProblem(err); p != nil {
 		return p
 	}
-	var c *callError
-	if errors.As(err, &c) {
-		return c.problem()
+	var own interface{ problem() *problem } // a callError or an auditError
+	if errors.As(err, &own) {
+		return own.problem()
 	}
-	if p := ruled(err, rules, jobRules); p != nil {
+	if p := ruled(err, rules, jobRules, transferRules); p != nil {
 		return p
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {

@@ -1,6 +1,10 @@
 package server
 
-import "github.com/holdfast-dev/holdfast/server/auth"
+import (
+	"sync/atomic"
+
+	"github.com/holdfast-dev/holdfast/server/auth"
+)
 
 // access is the right that a route asks of its principal.
 type access uint8
@@ -48,6 +52,7 @@ type route struct {
 	answer  any     // as request
 	help    string
 	handle  func(x *exchange) error
+	meter   *atomic.Pointer[meter] // of the status that the newest answer had; set by Server.handle
 }
 
 // streams reports whether the answer goes on for as long as the client wants.
@@ -77,7 +82,7 @@ type raw struct{}
 func (s *Server) routes() []route {
 	var all []route
 	for _, group := range [][]route{
-		s.healthRoutes(), s.documentRoutes(), s.objectRoutes(), s.callRoutes(), s.jobRoutes(), s.poolRoutes(), s.deadRoutes(), s.signRoutes(), s.eventRoutes(), s.pageRoutes(),
+		s.healthRoutes(), s.documentRoutes(), s.objectRoutes(), s.callRoutes(), s.jobRoutes(), s.poolRoutes(), s.deadRoutes(), s.auditRoutes(), s.backupRoutes(), s.transferRoutes(), s.signRoutes(), s.eventRoutes(), s.pageRoutes(),
 	} {
 		all = append(all, group...)
 	}

@@ -7,8 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/server/internal/socket"
 )
 
 // defaultShutdownTimeout is shorter than the 30 s after which most platforms kill a process.
@@ -21,11 +24,12 @@ type serving struct {
 	ending  context.Context // ends when long polls are to end
 	expire  context.CancelFunc
 	sleep   func(time.Duration)
+	peer    func(net.Conn) (uid int, err error)
 }
 
 func newServing() *serving {
 	ending, expire := context.WithCancel(context.Background())
-	return &serving{ending: ending, expire: expire, sleep: time.Sleep}
+	return &serving{ending: ending, expire: expire, sleep: time.Sleep, peer: socket.Peer}
 }
 
 // untilEnd returns a context for the wait of a long poll: it ends with ctx, after d, and when
@@ -43,11 +47,16 @@ func (s *Server) untilEnd(ctx context.Context, d time.Duration) (context.Context
 // Config.BehindTLS, because tokens would otherwise travel in the open. Port 0 takes a free
 // port; Config.Listening tells which.
 //
+// An address such as "unix:data/.run/holdfast.sock" is a Unix socket, on Linux alone. The command holdfast looks for
+// it there, in the directory of the store. Its own directory is made if it is not there, and has the mode 0700. A
+// process of the user of this one is an admin there without a token, and that of another user is refused.
+// A path of more than 100 bytes has another place: see docs/OPERATIONS.md.
+//
 // Serve ends in this order:
 //
 //  1. /readyz answers 503. All else is answered for Config.Linger, so that a load balancer
 //     has time to see it.
-//  2. The listeners close. Streams and long polls end, and other requests under way finish.
+//  2. The listeners close. Streams, long polls and a backup end, and other requests under way finish.
 //  3. The host shuts down, unless Config.KeepHost is set.
 //
 // Steps 2 and 3 share Config.ShutdownTimeout. After three quarters of it connections are closed
@@ -67,6 +76,7 @@ func (s *Server) Serve(ctx context.Context, addrs ...string) error {
 		s.serving.unready.Store(true)
 		return errors.Join(err, s.endHost(s.endTime()))
 	}
+	s.recordHistory()
 	h := s.httpServer()
 	ended := make(chan error, len(listeners)) // a slot for each goroutine, so that none waits
 	for _, l := range listeners {
@@ -100,17 +110,17 @@ func (s *Server) end(h *http.Server) error {
 	s.EndStreams()
 	ctx, cancel := s.endTime()
 	requests, done := context.WithTimeout(ctx, s.requestTime())
+	defer done()
 	err := h.Shutdown(requests)
-	done()
 	if err != nil {
 		err = fmt.Errorf("server: shutdown: requests are still under way: %w", errors.Join(err, h.Close()))
 	}
-	return errors.Join(err, s.endHost(ctx, cancel))
+	return errors.Join(err, s.backups.wait(requests), s.endHost(ctx, cancel))
 }
 
 // EndStreams ends the requests that wait for something that may never come: streams say bye, long polls and a
-// drain answer, and verbs over many jobs stop. New streams and long polls get 503. All else is
-// answered. Serve calls it; a program with an http.Server of its own passes it to
+// drain answer, and the progress of verbs over many ends. A backup under way ends too, without a snapshot or with one
+// that is not verified. New streams, long polls and backups get 503. All else is answered. Serve calls it; a program with an http.Server of its own passes it to
 // http.Server.RegisterOnShutdown, because http.Server.Shutdown would wait for each stream. It
 // returns at once; a second call does nothing.
 func (s *Server) EndStreams() {
@@ -163,6 +173,13 @@ func (s *Server) listen(addrs []string) ([]net.Listener, error) {
 // listenOne checks an address and listens on the one that it stands for now, so that a name
 // cannot be looked up twice with two answers.
 func (s *Server) listenOne(addr string) (net.Listener, error) {
+	if path, ok := strings.CutPrefix(addr, socketScheme); ok {
+		l, err := socket.Listen(path)
+		if err != nil {
+			return nil, fmt.Errorf("server: address %q: %w", addr, err)
+		}
+		return l, nil
+	}
 	at, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("server: address %q: %w", addr, err)
@@ -199,12 +216,13 @@ func (s *Server) httpServer() *http.Server {
 		IdleTimeout:       s.limits.idleTime,
 		MaxHeaderBytes:    s.limits.headerBytes,
 		ErrorLog:          slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
+		ConnContext:       s.peered,
 	}
 }
 
 // accept serves the connections of a listener until the listener closes.
 func (s *Server) accept(h *http.Server, l net.Listener) error {
-	if s.config.TLS != nil {
+	if _, ok := l.(*socket.Listener); s.config.TLS != nil && !ok {
 		return h.ServeTLS(l, "", "")
 	}
 	return h.Serve(l)

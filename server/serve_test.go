@@ -39,7 +39,7 @@ func newServed(t *testing.T, change func(*Config), routes ...route) *served {
 	t.Helper()
 	s := &served{t: t, log: &lines{}, at: make(chan []net.Addr, 1), over: make(chan error, 1)}
 	logger := slog.New(slog.NewTextHandler(s.log, nil))
-	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}, Logger: logger})
+	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}, Logger: logger}, Definitions()...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,14 +1,17 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/admin/why"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/seam"
+	"github.com/holdfast-dev/holdfast/server/auth"
 )
 
 // Server is an http.Handler that answers for one host. It may be mounted below a path with
@@ -25,11 +28,15 @@ type Server struct {
 	classes map[string]object.ClassInfo // of the host, by name
 	source  why.Source                  // the host as it is asked why
 	metrics *metrics
+	history *history
 
 	operations *operations
-	runs       pageRuns
+	bulk       *bulkRuns // of all Servers of the host
 	overview   overview
+	backups    *backups // nil without Config.Backups
+	transfers  transfers
 	serving    *serving
+	refusals   refusals
 }
 
 // limits are bounds that a user cannot change. A test makes them smaller.
@@ -49,11 +56,13 @@ type limits struct {
 	// asked for again after checkEvery, so that a token that was revoked ends it.
 	streams, streamsEach             int
 	writeTime, pingEvery, checkEvery time.Duration
-	// A page waits for pageTime for what a job or a partition tells of itself. One that does not tell may be held by
-	// a turn, and the page says why all the same.
+	// A page waits for pageTime for the answer of a job or a partition. One that does not answer may be held by a
+	// turn, and the page says why all the same.
 	pageTime time.Duration
 	// A look at the host for the first page takes at most overviewTime, and shows the part that it has.
 	overviewTime time.Duration
+	// Metrics and pages wait for lookTime for a look at the repository, which may be on a disk that hangs.
+	lookTime time.Duration
 }
 
 // bodyPart is how many bytes of a body are read at a time.
@@ -63,12 +72,13 @@ var defaultLimits = limits{
 	bodyTime: 10 * time.Second, bodyTimePerPart: time.Second, answerTime: 10 * time.Second,
 	headerTime: 5 * time.Second, idleTime: 2 * time.Minute, headerBytes: 16 << 10,
 	streams: 10_000, streamsEach: 100, writeTime: 10 * time.Second, pingEvery: 15 * time.Second, checkEvery: 5 * time.Second,
-	pageTime: 2 * time.Second, overviewTime: 500 * time.Millisecond,
+	pageTime: 2 * time.Second, overviewTime: 500 * time.Millisecond, lookTime: time.Second,
 }
 
-// New makes the server of a host. The host stays the caller's, and the caller shuts it down. It returns an
+// New makes the server of a host that was opened with Definitions. The host stays the caller's, and the caller shuts it down. It returns an
 // error that names the field of the Config that is wrong, for example a class that the host
-// does not have. It starts nothing.
+// does not have. It starts nothing, but from now on runs of verbs over many that an end of the process has cut off
+// go on.
 func New(host *object.Host, c Config) (*Server, error) {
 	if host == nil {
 		return nil, fmt.Errorf("server: the host is nil")
@@ -82,6 +92,9 @@ func New(host *object.Host, c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
+	if _, ok := classes[bulkClass]; !ok {
+		return nil, errors.New("server: the host has not the classes of the server: open it with object.Open(options, server.Definitions(classes...)...)")
+	}
 	definitions := make([]object.Definition, len(c.Jobs))
 	for i, job := range c.Jobs {
 		definitions[i] = job
@@ -92,15 +105,24 @@ func New(host *object.Host, c Config) (*Server, error) {
 		classes: classes, source: why.Live(host, definitions...),
 		operations: newOperations(host, c.Jobs),
 	}
-	s.metrics = newMetrics(host, &s.streams)
+	if s.backups, err = newBackups(s); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	s.metrics = newMetrics(host, &s.streams, s.backups)
+	s.history = newHistory(host.Collector())
 	for _, rt := range s.routes() {
 		s.handle(rt)
+	}
+	s.register()
+	if tokens, ok := c.Auth.(interface{ OnChange(func(auth.Change)) }); ok {
+		tokens.OnChange(s.noteTokens)
 	}
 	return s, nil
 }
 
 // handle adds a route to the multiplexer.
 func (s *Server) handle(rt route) {
+	rt.meter = new(atomic.Pointer[meter])
 	s.mux.HandleFunc(rt.method+" "+rt.pattern, func(w http.ResponseWriter, _ *http.Request) {
 		x := w.(*response).exchange
 		x.route = &rt
@@ -114,20 +136,31 @@ func (s *Server) handle(rt route) {
 // panic is an answer 500 and a line of the log.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{Server: s, r: r}
-	x.w = &response{ResponseWriter: w, exchange: x}
+	x.begun = response{ResponseWriter: w, exchange: x}
+	x.w = &x.begun
 	defer x.count(time.Now())
 	secure(w.Header(), r)
 	if err := s.guard(x.dispatch); err != nil {
+		x.noteRefusal(err)
 		x.fail(err)
 	}
 }
 
+// The values of the headers that each answer has. All answers share them, so none changes a
+// value in place: Header.Set and Header.Add do not.
+var (
+	noSniff    = []string{"nosniff"}
+	noReferrer = []string{"no-referrer"}
+	noStore    = []string{"no-store"}
+	noSources  = []string{"default-src 'none'; frame-ancestors 'none'"}
+)
+
 // secure sets the headers that each answer has.
 func secure(h http.Header, r *http.Request) {
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h["X-Content-Type-Options"] = noSniff
+	h["Referrer-Policy"] = noReferrer
+	h["Cache-Control"] = noStore
+	h["Content-Security-Policy"] = noSources
 	if r.TLS != nil {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}

@@ -83,7 +83,7 @@ func startOn(t *testing.T, o object.Options, change func(*Config), classes ...ob
 	log := &lines{}
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	o.Logger = logger
-	host, err := object.Open(o, classes...)
+	host, err := object.Open(o, Definitions(classes...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func openShop(t *testing.T, o object.Options, change func(*Config)) *shop {
 func shopInTime(t *testing.T) *shop {
 	t.Helper()
 	s := &shop{}
-	host, err := object.Open(memory(), s.define()...)
+	host, err := object.Open(memory(), Definitions(s.define()...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

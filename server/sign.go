@@ -60,6 +60,7 @@ func (x *exchange) signIn() error {
 	if err != nil {
 		return err
 	}
+	x.signed(who, "sign in")
 	http.SetCookie(x.w, cookie)
 	return x.json(http.StatusOK, signedIn{who.ID, who.Name, who.Role, who.Prefix, who.Grants})
 }
@@ -70,8 +71,22 @@ func (x *exchange) signOut() error {
 	if !ok {
 		return noSignIn()
 	}
+	x.signsOut()
 	http.SetCookie(x.w, s.SignOut(x.overTLS()))
 	return x.empty()
+}
+
+// signed notes a sign-in or a sign-out in the audit.
+func (x *exchange) signed(who auth.Principal, verb string) {
+	x.who = who
+	x.note(auditEntry{Verb: verb, Outcome: done})
+}
+
+// signsOut notes the sign-out of a principal, if the request has one still.
+func (x *exchange) signsOut() {
+	if who, err := x.config.Auth.Authenticate(x.r); err == nil {
+		x.signed(who, "sign out")
+	}
 }
 
 // overTLS reports whether the browser has come over TLS, so that the cookie must go by no other way.

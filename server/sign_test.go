@@ -200,7 +200,7 @@ func TestInsecure(t *testing.T) {
 // A separator that is not that of the tokens is refused.
 func TestSeparatorOfTokens(t *testing.T) {
 	_, tokens, _, _ := signing(t, nil)
-	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}})
+	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, Definitions()...)
 	if err != nil {
 		t.Fatal(err)
 	}

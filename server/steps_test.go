@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -46,7 +47,7 @@ func steps(t *testing.T, change func(*Config)) *fixture {
 	return f
 }
 
-// Proves V6: each step refuses before the next one looks at anything.
+// Proves V6, V13: each step refuses before the next one looks at anything.
 func TestSteps(t *testing.T) {
 	f := steps(t, nil)
 	for _, c := range []struct {
@@ -158,6 +159,22 @@ func TestBodyBound(t *testing.T) {
 	}
 }
 
+// Proves V5: of a body that is longer than it tells, as a handler around the server may make it, the server keeps
+// little more than its bound.
+func TestBoundOfABodyThatTellsTooLittle(t *testing.T) {
+	const limit = 300_000
+	f := steps(t, func(c *Config) { c.MaxBodyBytes = limit })
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/echo/a", nil)
+	r.Header.Set("Authorization", "Bearer viewer")
+	body := &io.LimitedReader{R: endless{}, N: 100 * limit}
+	r.Body, r.ContentLength = io.NopCloser(body), 10
+	w := httptest.NewRecorder()
+	f.srv.ServeHTTP(w, r)
+	if read := 100*limit - body.N; w.Code != 413 || read > 2*limit {
+		t.Errorf("V5: %d after %d bytes", w.Code, read)
+	}
+}
+
 // endless is a body that never ends.
 type endless struct{}
 
@@ -215,7 +232,7 @@ func (nameless) Authenticate(*http.Request) (auth.Principal, error) {
 	return auth.Principal{Name: "ann", Role: auth.Admin}, nil
 }
 
-// A request with another Host is refused: a web page could reach the loopback by it.
+// Proves V13: a request with another Host is refused, because a page of another site could reach the loopback by it.
 func TestHosts(t *testing.T) {
 	for _, c := range []struct {
 		hosts []string
@@ -248,7 +265,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// The rate is of each principal, and the answer says when the next request passes.
+// Proves V5: the rate is of each principal, and the answer says when the next request passes.
 func TestRate(t *testing.T) {
 	f := steps(t, func(c *Config) { c.CallsPerSecond = 0.001 })
 	if a := f.ask("viewer", "POST", "/v1/echo/a", ""); a.status != 200 {

@@ -73,7 +73,7 @@ var roles = map[verbs.Role]auth.Role{verbs.Viewer: auth.Viewer, verbs.Reader: au
 func (x *exchange) may(d verbs.Description, class, id string) error {
 	if d.Role == verbs.Call {
 		if !x.who.MayCall(class, id, d.Name) {
-			return notFound()
+			return refuses(notFound())
 		}
 		return nil
 	}
@@ -100,7 +100,9 @@ func (x *exchange) find(of func(*verbs.Table) []verbs.Description, name string, 
 		err = x.may(d, class, id)
 	}
 	if err != nil && !x.seesAll() && !x.who.HasGrant(class) {
-		err = notFound()
+		hidden := notFound()
+		hidden.refuses = problemOf(err).isRefusal()
+		err = hidden
 	}
 	return t, d, err
 }
@@ -128,12 +130,25 @@ func (x *exchange) do(t *verbs.Table, d verbs.Description, id string, arg []byte
 	ctx, cancel := within(context.WithoutCancel(x.r.Context()), timeout)
 	defer cancel()
 	keyed := false // with a key for each task or signal, so that a repeat does no harm
-	raw, err := t.DoKeyed(ctx, x.host, id, d.Name, arg, func(keys []*string) error {
-		err := x.ownKeys(d, header, keys)
-		keyed = len(keys) > 0 && !slices.ContainsFunc(keys, func(key *string) bool { return *key == "" })
-		return err
-	})
-	return raw, x.verbProblem(ctx, d, keyed, err)
+	var raw []byte
+	act := func() (err error) {
+		raw, err = t.DoKeyed(ctx, x.host, id, d.Name, arg, func(keys []*string) error {
+			err := x.ownKeys(d, header, keys)
+			keyed = len(keys) > 0 && !slices.ContainsFunc(keys, func(key *string) bool { return *key == "" })
+			return err
+		})
+		return x.verbProblem(ctx, d, keyed, err)
+	}
+	if d.Role == verbs.Call { // of a program, which has a grant for it
+		err := act()
+		return raw, err
+	}
+	e := auditEntry{Verb: d.Name, Class: t.Class(), Object: id}
+	if t.Kind() == poolKind {
+		e.Object, e.Part = "", id
+	}
+	err = x.audited(e, act)
+	return raw, err
 }
 
 // verbKey is the header Idempotency-Key of a verb.

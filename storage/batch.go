@@ -27,6 +27,9 @@ type Batch struct {
 	messages []int
 	// delayed has the places in data where the number of such a message stands again.
 	delayed []delayedNumbers
+	// feed has the place in data of each position of the feed, which Commit draws.
+	feed        []int
+	feedExpires int64 // of the first row of the feed that it sets; 0: it sets none
 
 	// overlay answers reads of the batch's own changes, if these are more than
 	// fewRecords or a range is read. It covers the records before overlayLen.
@@ -111,9 +114,9 @@ func (b *Batch) Repr() []byte {
 func (b *Batch) Reset() {
 	const keepBytes = 64 << 10
 	if cap(b.data) > keepBytes {
-		b.data, b.messages, b.delayed = nil, nil, nil
+		b.data, b.messages, b.delayed, b.feed = nil, nil, nil, nil
 	}
-	*b = Batch{data: b.data[:0], messages: b.messages[:0], delayed: b.delayed[:0]}
+	*b = Batch{data: b.data[:0], messages: b.messages[:0], delayed: b.delayed[:0], feed: b.feed[:0]}
 }
 
 // A Savepoint is a place in a batch to which Rollback can return. It is of no use after
@@ -123,11 +126,12 @@ type Savepoint struct {
 	count    uint32
 	messages int
 	delayed  int
+	feed     int
 }
 
 // Savepoint returns the present place.
 func (b *Batch) Savepoint() Savepoint {
-	return Savepoint{len(b.data), b.count, len(b.messages), len(b.delayed)}
+	return Savepoint{len(b.data), b.count, len(b.messages), len(b.delayed), len(b.feed)}
 }
 
 // Rollback undoes every change made since sp was taken. It costs nothing by itself; the
@@ -135,6 +139,7 @@ func (b *Batch) Savepoint() Savepoint {
 func (b *Batch) Rollback(sp Savepoint) {
 	b.data, b.count, b.messages = b.data[:sp.len], sp.count, b.messages[:sp.messages]
 	b.delayed = b.delayed[:sp.delayed]
+	b.feed = b.feed[:sp.feed]
 	if b.overlayLen > sp.len {
 		b.overlay, b.ranges, b.overlayLen, b.order = nil, nil, 0, keyOrder{}
 	}

@@ -15,7 +15,7 @@ import (
 // exactly one index entry or the reverse (A1), a mark or event that the expiry index does not
 // know, a mark that it removes too early, a header with a label that has no row or the reverse
 // (S11), a state without a message, a message with a time without exactly one entry in the
-// index by time or the reverse (S12), or a row that cannot be read. Its memory grows with the
+// index by time or the reverse (S12), a row of the feed that should be gone (S16), or a row that cannot be read. Its memory grows with the
 // number of objects. It reads the store as it is while commits go on, so it is meant for a
 // store at rest. Verify goes on after the first contradiction.
 func (s *Store) Check() error {
@@ -25,14 +25,26 @@ func (s *Store) Check() error {
 // CheckRows is Check for each row that contradicts another: it calls found with that and with the
 // object of the row, if it is known. An error of found, or the end of ctx, ends the check.
 func (s *Store) CheckRows(ctx context.Context, found func(ID, error) error) error {
+	unfinished, err := s.unfinished()
+	if err != nil {
+		return fmt.Errorf("storage: check: %w", err)
+	}
 	for shard := range s.shards {
 		c := checker{
 			ctx: ctx, store: s, shard: shard, found: found, objects: make(map[Number]ID), alarms: make(map[Number]bool),
 			labels: make(map[ID]Label), laters: make(map[LaterMessage]bool),
 		}
+		for _, o := range unfinished {
+			if o.Shard == shard {
+				c.objects[o.Number] = ID{} // the next opening removes its rows
+			}
+		}
 		if err := c.check(); err != nil {
 			return fmt.Errorf("storage: check: shard %d: %w", shard, err)
 		}
+	}
+	if err := s.checkFeed(found); err != nil {
+		return fmt.Errorf("storage: check: feed: %w", err)
 	}
 	return nil
 }

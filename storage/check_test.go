@@ -182,6 +182,27 @@ func TestCheckFindsPlantedContradictions(t *testing.T) {
 		"entry at the time 0": {func(s *Store, b *Batch, o Object) {
 			b.Set(laterKey(nil, o.Shard, 0, planted(s, o).Seq), []byte("\x00c\x00n"))
 		}, "files are damaged"},
+		"row of the feed without a feed": {func(s *Store, b *Batch, o Object) {
+			b.AddToFeed(FeedEntry{ID: o.ID})
+		}, "the store keeps no feed"},
+		"row of the feed that has expired": {func(s *Store, b *Batch, o Object) {
+			s.setFeedRow(b, s.feed.last.Load()+1)
+			b.AddToFeed(FeedEntry{ID: o.ID})
+		}, "which has expired up to"},
+		"row of the feed with a later position": {func(s *Store, b *Batch, o Object) {
+			s.setFeedRow(b, 0)
+			var row Batch
+			row.AddToFeed(FeedEntry{ID: o.ID})
+			b.Set(feedKey(nil, (s.through.Load()+1)<<blockBits), valuesOf(t, &row)[0])
+		}, "which no opening has given out"},
+		"row of the feed without a position": {func(s *Store, b *Batch, o Object) {
+			s.setFeedRow(b, 0)
+			b.Set(feedKey(nil, 1)[:10], nil)
+		}, "files are damaged"},
+		"row of the feed without a value": {func(s *Store, b *Batch, o Object) {
+			s.setFeedRow(b, 0)
+			b.Set(feedKey(nil, 1), []byte{feedVersion, 1})
+		}, "files are damaged"},
 		"row of a kind between": {func(s *Store, b *Batch, o Object) {
 			b.Set(prefix(nil, o.Shard, kindLabel-1), nil)
 		}, "files are damaged"},

@@ -105,7 +105,7 @@ func (s *Store) finishCopy(to pebblestore.Dir, ended func() error) error {
 	if err := ended(); err != nil {
 		return err
 	}
-	if err := to.Write(formatFile, formatText(FormatVersion, s.shards)); err != nil {
+	if err := to.Write(formatFile, format{version: FormatVersion, shards: s.shards, dormant: s.dormant}.text()); err != nil {
 		return err
 	}
 	return to.Sync()

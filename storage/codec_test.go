@@ -71,9 +71,9 @@ func TestDecodeEpoch(t *testing.T) {
 func TestFormatRoundTrip(t *testing.T) {
 	for _, n := range []int{1, 64, MaxShards} {
 		for want := oldestFormat; want <= FormatVersion; want++ {
-			version, shards, err := parseFormat(formatText(want, n))
-			if err != nil || version != want || shards != n {
-				t.Errorf("version %d, %d shards read as version %d, %d shards, %v", want, n, version, shards, err)
+			f, err := parseFormat(formatText(want, n))
+			if err != nil || f != (format{version: want, shards: n}) {
+				t.Errorf("version %d, %d shards read as %+v, %v", want, n, f, err)
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func TestFormatRefusesOtherText(t *testing.T) {
 		strings.Replace(good, "shards 64", "shards 5000", 1), strings.Replace(good, "shards 64", "shards 99999999999999999999", 1),
 		good[:len(good)/2],
 	} {
-		if _, _, err := parseFormat(text); err == nil {
+		if _, err := parseFormat(text); err == nil {
 			t.Errorf("%q is accepted", text)
 		} else if strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: the error has several lines: %v", text, err)
@@ -103,8 +103,8 @@ func TestFormatNoticesFlippedBits(t *testing.T) {
 	for i := range len(good) * 8 {
 		text := slices.Clone(good)
 		text[i/8] ^= 1 << (i % 8)
-		if version, shards, err := parseFormat(string(text)); err == nil && version == FormatVersion {
-			t.Errorf("bit %d: %q reads as %d shards", i, text, shards)
+		if f, err := parseFormat(string(text)); err == nil && f.version == FormatVersion {
+			t.Errorf("bit %d: %q reads as %+v", i, text, f)
 		}
 	}
 }
@@ -115,9 +115,9 @@ func FuzzParseFormat(f *testing.F) {
 	f.Add("holdfast store\n")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
-		version, shards, err := parseFormat(text)
-		if err == nil && version == FormatVersion && (shards < 1 || shards > MaxShards) {
-			t.Fatalf("%q: %d shards", text, shards)
+		read, err := parseFormat(text)
+		if err == nil && read.version == FormatVersion && (read.shards < 1 || read.shards > MaxShards) {
+			t.Fatalf("%q: %d shards", text, read.shards)
 		}
 	})
 }

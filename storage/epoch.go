@@ -33,7 +33,8 @@ func (s *Store) OpenedAt() time.Time { return s.openedAt }
 func (s *Store) Previous() Previous { return s.previous }
 
 // beginEpoch reads how the store was left and makes the number of this opening
-// durable, so that no two openings ever share one.
+// durable, so that no two openings ever share one. Then it removes the objects that were not
+// stored to their end.
 func (s *Store) beginEpoch() error {
 	if err := s.readEpoch(); err != nil {
 		return err
@@ -41,7 +42,17 @@ func (s *Store) beginEpoch() error {
 	if s.epoch > lastEpoch {
 		return s.fail(errNumbers)
 	}
-	return s.writeEpoch(false, s.crashes)
+	b := s.epochRow(false, s.crashes, s.through.Load())
+	if err := s.beginFeed(b); err != nil {
+		return err
+	}
+	if s.id == "" && s.dir.FS != nil {
+		s.giveID(b)
+	}
+	if err := s.applyDurably(b); err != nil {
+		return err
+	}
+	return s.dropUnfinished()
 }
 
 // readEpoch reads how the store was left and takes the next number for this opening, which
@@ -56,6 +67,9 @@ func (s *Store) readEpoch() error {
 			return s.fail(err)
 		}
 	}
+	if err := s.readID(); err != nil {
+		return err
+	}
 	s.epoch = s.previous.through + 1
 	s.seqs.Store(s.epoch << blockBits)
 	s.numbers.Store(s.epoch << blockBits)
@@ -68,10 +82,9 @@ func (s *Store) readEpoch() error {
 	return nil
 }
 
-// writeEpoch makes the state of this opening durable. crashes is the count that the
-// next opening reads if this one ends without Close.
-func (s *Store) writeEpoch(clean bool, crashes uint64) error {
-	t, err := s.apply(s.epochRow(clean, crashes, s.through.Load()))
+// applyDurably applies a batch of the store itself without a look at the free space, and waits until it is durable.
+func (s *Store) applyDurably(b *Batch) error {
+	t, err := s.apply(b)
 	if err != nil {
 		return err
 	}
@@ -88,21 +101,28 @@ const (
 
 // epochRow is a batch with the row that tells of this opening.
 func (s *Store) epochRow(clean bool, crashes, through uint64) *Batch {
+	b := new(Batch)
+	b.Set(metaKey("epoch"), Previous{
+		Epoch: s.epoch, Clean: clean, OpenedAt: s.openedAt, Crashes: crashes, CrashedEpoch: s.previous.CrashedEpoch, through: through,
+	}.encode())
+	return b
+}
+
+// encode returns the value of the epoch row that decodeEpoch reads.
+func (p Previous) encode() []byte {
 	w := row.Writer{epochRowVersion, 0}
-	if clean {
+	if p.Clean {
 		w[1] = 1
 	}
-	w = w.Uint(s.epoch)
-	w = w.Uint(crashes)
-	w = w.Int(s.openedAt.UnixNano())
-	w = w.Uint(s.previous.CrashedEpoch)
-	if through > s.epoch {
+	w = w.Uint(p.Epoch)
+	w = w.Uint(p.Crashes)
+	w = w.Int(p.OpenedAt.UnixNano())
+	w = w.Uint(p.CrashedEpoch)
+	if p.through > p.Epoch {
 		w[0] = epochRowWithThrough
-		w = w.Uint(through)
+		w = w.Uint(p.through)
 	}
-	b := new(Batch)
-	b.Set(metaKey("epoch"), w)
-	return b
+	return w
 }
 
 // decodeEpoch reads the epoch row. CrashedEpoch is zero if the writer did not have it.

@@ -37,6 +37,18 @@ func (s *Store) Events(id ID, after uint64, f func(seq uint64, value []byte) boo
 	return s.named(kindEvent, id, after, false, s.eventTo(f))
 }
 
+// Event returns the event of id with a sequence number. An event that has expired may be stored still.
+func (s *Store) Event(id ID, seq uint64) (value []byte, ok bool, err error) {
+	v, ok, err := s.get(namedKey(nil, s.ShardOf(id), kindEvent, id, seq))
+	if !ok || err != nil {
+		return nil, false, err
+	}
+	if _, value, err = splitExpiring(v); err != nil {
+		return nil, false, s.fail(err)
+	}
+	return value, true, nil
+}
+
 // NewestEvents calls f with each event of id, from the newest to the oldest, until f returns
 // false. Events that have expired and are not yet removed are among them.
 func (s *Store) NewestEvents(id ID, f func(seq uint64, value []byte) bool) error {

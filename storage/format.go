@@ -26,6 +26,7 @@ const (
 type format struct {
 	version  int
 	shards   int
+	dormant  bool // a restored copy that Wake has not woken yet
 	complete bool // the store has been made: its database must exist
 }
 
@@ -52,21 +53,30 @@ func findFormat(dir pebblestore.Dir, want int) (format, error) {
 		if err != nil {
 			return format{}, fmt.Errorf("storage: read %s: %w", path, err)
 		}
-		version, shards, err := parseFormat(text)
+		f, err := parseFormat(text)
+		f.complete = name == formatFile
 		switch {
 		case err != nil && name == formatFileNew:
 			continue // cut off while it was written: there is nothing beside it
 		case err != nil:
 			return format{}, fmt.Errorf("%w: %s: %w", ErrFormat, path, &unreadable{err})
-		case version < oldestFormat || version > FormatVersion:
-			return format{}, fmt.Errorf("%w: %s has format version %d, this program reads versions %d to %d: use the program that wrote it, or another directory",
-				ErrFormat, path, version, oldestFormat, FormatVersion)
-		case want != 0 && want != shards:
-			return format{}, fmt.Errorf("%w: %s was made with %d shards, not %d: the number cannot change", ErrFormat, dir.Path, shards, want)
+		case !f.known():
+			return format{}, errVersion(path, f.version)
+		case want != 0 && want != f.shards:
+			return format{}, fmt.Errorf("%w: %s was made with %d shards, not %d: the number cannot change", ErrFormat, dir.Path, f.shards, want)
 		}
-		return format{version, shards, name == formatFile}, nil
+		return f, nil
 	}
 	return format{}, nil
+}
+
+// known reports whether this package reads the version.
+func (f format) known() bool { return oldestFormat <= f.version && f.version <= FormatVersion }
+
+// errVersion refuses a store of a version that this package does not read.
+func errVersion(path string, version int) error {
+	return fmt.Errorf("%w: %s has format version %d, this program reads versions %d to %d: use the program that wrote it, or another directory",
+		ErrFormat, path, version, oldestFormat, FormatVersion)
 }
 
 // unreadable is the error of a format file that no version of this package wrote.
@@ -84,7 +94,8 @@ func createFormat(dir pebblestore.Dir, shards int) (format, error) {
 	if other != "" {
 		return format{}, fmt.Errorf("%w: %s holds other files (%s): name an empty directory", ErrNotStore, dir.Path, other)
 	}
-	return format{version: FormatVersion, shards: shards}, writeFormat(dir, shards)
+	f := format{version: FormatVersion, shards: shards}
+	return f, writeFormat(dir, f)
 }
 
 // otherFile returns the name of a file that neither a file system nor this package puts into
@@ -109,19 +120,21 @@ func otherFile(dir pebblestore.Dir) (string, error) {
 }
 
 // writeFormat writes the format file under its second name.
-func writeFormat(dir pebblestore.Dir, shards int) error {
-	if err := dir.Write(formatFileNew, formatText(FormatVersion, shards)); err != nil {
+func writeFormat(dir pebblestore.Dir, f format) error {
+	if err := dir.Write(formatFileNew, f.text()); err != nil {
 		return fmt.Errorf("storage: write %s: %w", dir.Join(formatFileNew), err)
 	}
 	return syncDir(dir)
 }
 
-// raiseFormat makes a store of an earlier version one of FormatVersion, so that programs
-// of the earlier version refuse it from now on. Its rows stay as they are.
-func raiseFormat(dir pebblestore.Dir, shards int) error {
+// changeFormat gives a store the format f: FormatVersion in place of an earlier one, so that
+// programs of the earlier version refuse it from now on, or one that is not dormant any more.
+// Its rows stay as they are.
+func changeFormat(dir pebblestore.Dir, f format) error {
 	// A crash between the two leaves both names. Open then reads the first, which has the
-	// earlier version still, and raises it again.
-	if err := writeFormat(dir, shards); err != nil {
+	// earlier format still, and changes it again.
+	f.version = FormatVersion
+	if err := writeFormat(dir, f); err != nil {
 		return err
 	}
 	return completeFormat(dir)
@@ -144,10 +157,17 @@ func syncDir(dir pebblestore.Dir) error {
 	return nil
 }
 
-// formatText is the content of the format file. Its last line is a checksum of
-// the others: with a wrong number of shards no object would be found.
-func formatText(version, shards int) string {
-	text := fmt.Sprintf("holdfast store\nformat %d\nshards %d\n", version, shards)
+// formatText is the content of the format file of a store that is not dormant.
+func formatText(version, shards int) string { return format{version: version, shards: shards}.text() }
+
+// text is the content of the format file. Its last line is a checksum of the others: with a
+// wrong number of shards no object would be found. A program from before there were dormant
+// stores refuses one, because the checksum does not fit the lines that it knows.
+func (f format) text() string {
+	text := fmt.Sprintf("holdfast store\nformat %d\nshards %d\n", f.version, f.shards)
+	if f.dormant {
+		text += "dormant\n"
+	}
 	return text + formatCheck(text) + "\n"
 }
 
@@ -158,23 +178,24 @@ func formatCheck(text string) string {
 
 // parseFormat reads the content of a format file. It reads no more than the number of
 // another version.
-func parseFormat(text string) (version, shards int, err error) {
+func parseFormat(text string) (f format, err error) {
 	rest, ok := strings.CutPrefix(text, "holdfast store\n")
 	if !ok {
-		return 0, 0, errors.New("it is not a format file of Holdfast")
+		return f, errors.New("it is not a format file of Holdfast")
 	}
 	line, rest, _ := strings.Cut(rest, "\n")
-	if version, err = formatNumber(line, "format"); err != nil || version < oldestFormat || version > FormatVersion {
-		return version, 0, err
+	if f.version, err = formatNumber(line, "format"); err != nil || !f.known() {
+		return f, err
 	}
-	line, _, _ = strings.Cut(rest, "\n")
-	if shards, err = formatNumber(line, "shards"); err != nil {
-		return 0, 0, err
+	line, rest, _ = strings.Cut(rest, "\n")
+	if f.shards, err = formatNumber(line, "shards"); err != nil {
+		return format{}, err
 	}
-	if shards > MaxShards || text != formatText(version, shards) {
-		return 0, 0, errors.New("its checksum does not fit")
+	f.dormant = strings.HasPrefix(rest, "dormant\n")
+	if f.shards > MaxShards || text != f.text() {
+		return format{}, errors.New("its checksum does not fit")
 	}
-	return version, shards, nil
+	return f, nil
 }
 
 // formatNumber reads a line of a name and a positive number, for example "shards 64".

@@ -77,9 +77,9 @@ const (
 	kindDead    = 0x07 // class 0x00 name length, name, generation → dead letter
 	kindMessage = 0x08 // class 0x00 name length, name, queue, seq, row → message, or its state
 	kindLater   = 0x09 // due, seq → queue, class 0x00 name of the receiver
-	// 0x0a is not in use.
-	kindLabel = 0x0b // class 0x00 label 0x00 name     → nothing
-	kindEnd   = 0x0c
+	kindFeed    = 0x0a // position; of metaShard alone → event's object, seq, kind
+	kindLabel   = 0x0b // class 0x00 label 0x00 name     → nothing
+	kindEnd     = 0x0c
 
 	subAlarm = 0x01 // the alarm row
 	subData  = 0x02 // the user's keys

@@ -25,8 +25,9 @@ func TestLayout(t *testing.T) {
 	const at = 0x1122334455667788
 	event := namedKey(nil, 7, kindEvent, id, 1<<32|9)
 	message := MessageID{To: id, Shard: 7, Queue: 1, Seq: 1<<32 | 9}
-	var stated, batch Batch
+	var stated, fed, batch Batch
 	stated.SetMessageState(message, 0, at, []byte("tried"))
+	fed.AddToFeed(FeedEntry{ID: id, Seq: 1<<32 | 9, Kind: "sold", Expires: 1000})
 	batch.Set([]byte("k"), []byte("v"))
 	batch.Delete([]byte("gone"))
 	batch.DeleteRange([]byte("a"), []byte("b"))
@@ -57,6 +58,9 @@ func TestLayout(t *testing.T) {
 		{"key of a message in the index by time", laterKey(nil, 7, at, message.Seq), "0007 09 1122334455667788 0000000100000009"},
 		{"value of a message in the index by time", valuesOf(t, &stated)[1], "01 63617274 00 626f62"},
 		{"label key", labelKey(nil, 7, id, label(t, "failed")), "0007 0b 63617274 00 6661696c6564 00 626f62"},
+		{"feed key", feedKey(nil, 1<<32|9), "ffff 0a 0000000100000009"},
+		{"feed value", valuesOf(t, &fed)[0], "01 d00f 8980808010 04 63617274 03 626f62 04 736f6c64"},
+		{"key of the row of the feed", metaKey(feedRow), "ffff 00 66656564"},
 		{"epoch key", metaKey("epoch"), "ffff 00 65706f6368"},
 		{"flight key", metaKey("flight/1/2"), "ffff 00 666c696768742f312f32"},
 		{"witness key", metaKey(witnessRow), "ffff 00 7769746e657373"},

@@ -1,10 +1,14 @@
 package storage
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
-// Objects reads one row for each object and does not hold them in memory, so it suits a walk
-// over a class of millions. List has a page in the order of the names. Objects calls f with each object of the class, by shard and name, from the one
-// after the object named after on ("" for the first), until f returns false.
+// Objects calls f with each object of the class, by shard and name, from the one after the object
+// named after on ("" for the first), until f returns false. It reads one row for each object and
+// does not hold them in memory, so it suits a walk over a class of millions. List has a page in
+// the order of the names.
 func (s *Store) Objects(class, after string, f func(Object) bool) error {
 	first := 0
 	if after != "" {
@@ -40,9 +44,9 @@ func (s *Store) Objects(class, after string, f func(Object) bool) error {
 	return nil
 }
 
-// Classes reads one row for each class of a shard: after a class it goes on with the
-// first key behind all names of that class. It returns the classes of which the store holds an object, in order of
-// their names.
+// Classes returns the classes of which the store holds an object, in the order of their names. It
+// reads a row for each class of a shard: behind a class it goes on with the first key after all
+// names of that class.
 func (s *Store) Classes() ([]string, error) { return s.classes(kindHeader) }
 
 // MessageClasses returns the classes of which an object has a stored message, as Classes does.
@@ -50,31 +54,28 @@ func (s *Store) MessageClasses() ([]string, error) { return s.classes(kindMessag
 
 // classes returns the classes in the keys of a kind that begin with class and 0x00.
 func (s *Store) classes(kind byte) ([]string, error) {
-	seen := make(map[string]bool)
+	rows := ranges{store: s}
+	defer rows.close()
 	var out []string
+	seen := make(map[string]bool)
+	var behind []byte // all names of a class
 	for shard := range s.shards {
-		var last []byte
-		for {
-			var class string
-			err := s.scan(shard, kind, last, func(key, _ []byte) error {
-				var ok bool
-				if class, _, ok = cut0(key); !ok {
-					return s.fail(errKey(key))
-				}
-				return errStop
-			})
-			if err != nil {
-				return nil, err
+		lower, upper := kindRange(shard, kind)
+		for ok := rows.first(lower, upper); ok; ok = rows.seek(behind) {
+			rest := rows.key()[len(lower):]
+			end := bytes.IndexByte(rest, 0)
+			if end < 0 {
+				return nil, s.fail(errKey(rest))
 			}
-			if class == "" {
-				break
+			if !seen[string(rest[:end])] { // a look by such a key is no allocation
+				class := string(rest[:end])
+				seen[class], out = true, append(out, class)
 			}
-			if !seen[class] {
-				seen[class] = true
-				out = append(out, class)
-			}
-			last = append([]byte(class), 1) // after all names of the class
+			behind = append(append(append(behind[:0], lower...), rest[:end]...), 1)
 		}
+	}
+	if err := rows.close(); err != nil {
+		return nil, err
 	}
 	slices.Sort(out)
 	return out, nil

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // # How a reader misses no message
@@ -28,7 +29,8 @@ import (
 // The number is drawn at the commit and not when a turn sends the message, because a reader
 // would else stand still for as long as the turn takes.
 
-// drawn is the numbers of messages that commits have drawn and not handed over yet.
+// drawn is the numbers that commits have drawn and not handed over yet: those of messages, or the
+// positions of the feed.
 type drawn struct {
 	mu   sync.Mutex
 	open []drawing // from head on, in the order of numbers; those before head are done
@@ -37,7 +39,7 @@ type drawn struct {
 
 // drawing is one commit.
 type drawing struct {
-	first uint64 // the number of its first message
+	first uint64 // its first number
 	done  bool   // it is handed over
 }
 
@@ -60,7 +62,11 @@ func (s *Store) draw(b *Batch) {
 // returns nil must be followed by one call, because MessagesBelow stands still until then. A
 // Commit that returns an error needs none.
 func (s *Store) HandedOver(first uint64) {
-	d := &s.drawn
+	s.drawn.close(first)
+}
+
+// close ends the drawing that begins with a number.
+func (d *drawn) close(first uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i, found := slices.BinarySearchFunc(d.open, first, func(o drawing, first uint64) int {
@@ -91,14 +97,19 @@ func (d *drawn) forget() {
 // handed over. A reader stops before it, because a message with that number or a greater one
 // may be visible while a lesser one is not.
 func (s *Store) MessagesBelow() uint64 {
-	d := &s.drawn
+	return s.drawn.below(&s.seqs)
+}
+
+// below returns the first number of the oldest open drawing, or without one the number behind
+// the last of the counter that the numbers are drawn from.
+func (d *drawn) below(counter *atomic.Uint64) uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.head < len(d.open) {
 		return d.open[d.head].first
 	}
-	// Numbers of other rows may be drawn beside this, but none of a message.
-	return s.seqs.Load() + 1
+	// Numbers of other rows may be drawn beside this, but none of a drawing.
+	return counter.Load() + 1
 }
 
 // FirstSeq is less than each number that this opening of the store gives to a message, and

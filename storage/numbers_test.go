@@ -26,6 +26,7 @@ func TestNumbersGoOnAfterABlock(t *testing.T) {
 	}{
 		"objects":   {func(s *Store, n uint64) { s.numbers.Store(n) }, func(s *Store) uint64 { return uint64(s.NewNumber()) }},
 		"sequences": {func(s *Store, n uint64) { s.seqs.Store(n) }, (*Store).NextSeq},
+		"positions": {func(s *Store, n uint64) { s.feed.last.Store(n) }, func(s *Store) uint64 { return s.nextOf(&s.feed.last) }},
 	}
 	for name, c := range counters {
 		for _, crash := range []bool{true, false} {
@@ -98,6 +99,7 @@ func TestNumbersEndWithTheLastEpoch(t *testing.T) {
 	for name, counter := range map[string]func(s *Store) *atomic.Uint64{
 		"objects":   func(s *Store) *atomic.Uint64 { return &s.numbers },
 		"sequences": func(s *Store) *atomic.Uint64 { return &s.seqs },
+		"positions": func(s *Store) *atomic.Uint64 { return &s.feed.last },
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := memOptions(vfs.NewMem())

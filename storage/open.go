@@ -49,6 +49,10 @@ type Options struct {
 	// reach so far, because a damaged end of the log looks like that of a crash. Each
 	// sync of the log costs a second sync, of the file. Default: no file.
 	Witness bool
+	// Feed keeps the feed, a row for each event that says its place in the order of all. The
+	// events of an opening without it are not in the feed, so the next feed begins anew. Default:
+	// no feed.
+	Feed bool
 	// Pebble shapes the engine. Its Lock must be nil.
 	Pebble pebblestore.Options
 	// Engine is used instead of Pebble in Dir, for simulations. It belongs to Open from
@@ -155,7 +159,7 @@ func openLocked(o Options, dir pebblestore.Dir, lock *pebblestore.Lock) (*Store,
 		return nil, fmt.Errorf("storage: %w", err)
 	}
 	s := newStore(o, db, format.shards)
-	s.dir = dir
+	s.dir, s.dormant = dir, format.dormant
 	err = s.beginIn(dir, o)
 	switch {
 	case err != nil:
@@ -163,7 +167,7 @@ func openLocked(o Options, dir pebblestore.Dir, lock *pebblestore.Lock) (*Store,
 	case !format.complete:
 		err = completeFormat(dir)
 	case format.version < FormatVersion:
-		err = raiseFormat(dir, format.shards)
+		err = changeFormat(dir, format)
 	}
 	if err != nil {
 		_ = db.Close() // err says why the store cannot be used

@@ -45,3 +45,15 @@ func (o Options) info(text string, args ...any) {
 		o.Log.Info(text, args...)
 	}
 }
+
+// LockDir locks a directory as Open does, or as OpenReadOnly does if shared is true, for a
+// directory that belongs to stores without being one: a repository of backups. The lock ends with
+// Close. It uses the file system and WaitForLock of o.
+func LockDir(o Options, path string, shared bool) (io.Closer, error) {
+	o.Seams = o.Seams.WithDefaults()
+	dir := o.Pebble.Dir(path)
+	if shared {
+		return awaitLock(o, dir, dir.LockShared)
+	}
+	return awaitLock(o, dir, func() (io.Closer, error) { return dir.Lock() })
+}

@@ -109,6 +109,8 @@ func readLocked(o Options, dir pebblestore.Dir, lock io.Closer) (*Store, error) 
 		return nil, fmt.Errorf("storage: %w", err)
 	}
 	s, err := newReader(o, db, format.shards)
+	s.dir, s.dormant = dir, format.dormant
+	s.space.watch(dir, o.MinFreeBytes)
 	if err == nil && o.Witness {
 		if _, err = compareWitness(dir, s); errors.Is(err, fs.ErrNotExist) {
 			err = nil // Open would make the file

@@ -77,9 +77,10 @@ func (s *Store) Space() error {
 	return s.admit(0, s.seams.Steady())
 }
 
-// LookAtSpace is Space for a caller that has nothing to store, so RefusedAt stays.
+// LookAtSpace is Space for a caller that has nothing to store, so RefusedAt stays. A store of
+// OpenReadOnly, which no commit makes look, asks the file system itself, at most once a second.
 func (s *Store) LookAtSpace() error {
-	if !s.space.below.Load() {
+	if !s.readOnly && !s.space.below.Load() {
 		return nil
 	}
 	return s.space.admit(0, s.seams.Steady())

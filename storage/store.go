@@ -23,7 +23,9 @@ type Store struct {
 	space   space
 	witness *witness // nil: none is kept
 
-	readOnly bool // nothing is ever applied, see OpenReadOnly
+	readOnly bool   // nothing is ever applied, see OpenReadOnly
+	dormant  bool   // see Dormant
+	id       string // see ID
 
 	epoch    uint64
 	openedAt time.Time
@@ -36,6 +38,8 @@ type Store struct {
 
 	// reserving is held while through is raised. Nothing waits while it is held.
 	reserving sync.Mutex
+
+	feed feed
 
 	pipeline pipeline
 
@@ -56,6 +60,7 @@ type Store struct {
 // newStore returns a store over an engine. Its opening has yet to begin.
 func newStore(o Options, e engine.Engine, shards int) *Store {
 	s := &Store{engine: e, seams: o.Seams, shards: shards, died: make(chan struct{})}
+	s.feed.on = o.Feed
 	s.pipeline.init(s, o.MaxUnsyncedBytes)
 	if m, ok := e.(engine.Mortal); ok {
 		m.OnDeath(func(err error) { _ = s.fail(err) })
@@ -137,8 +142,13 @@ func (s *Store) CommitAt(b *Batch, now time.Time) (Ticket, error) {
 }
 
 // apply is Commit without a look at the free space: the few bytes that end the
-// store in order are written whenever they can be.
+// store in order are written whenever they can be. At its end positions of the feed are given back,
+// because the rows are visible then, or never will be.
 func (s *Store) apply(b *Batch) (Ticket, error) {
+	if len(b.feed) > 0 {
+		first := s.drawPositions(b)
+		defer s.feed.drawn.close(first)
+	}
 	object := ""
 	if s.seams.Probe != nil && b.id.Class != "" {
 		object = b.id.String()
@@ -223,7 +233,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	if err == nil && !s.readOnly {
-		err = s.writeEpoch(true, 0)
+		err = s.applyDurably(s.epochRow(true, 0, s.through.Load()))
 	}
 	released := s.release(ErrClosed)
 	if err == nil {

@@ -79,11 +79,14 @@ func (f *facts) reasons(table []rule) (all []Answer) {
 	return all
 }
 
-// holding are the rules of a table that hold.
+// holding are the rules of a table that hold. The rules behind Unreadable ask for facts that are missing then.
 func holding(table []rule, f *facts) (all []Answer) {
 	for _, r := range table {
 		if a, ok := r.holds(f); ok {
 			all = append(all, r.about(f, a))
+		}
+		if r.code == Unreadable && f.damage != nil {
+			break
 		}
 	}
 	return all

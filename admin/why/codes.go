@@ -10,8 +10,10 @@ type Code string
 const (
 	StorageFailed      Code = "storage-failed"
 	Closing            Code = "closing"
+	Dormant            Code = "dormant"
 	NotOpen            Code = "not-open"
 	NoSpace            Code = "no-space"
+	Unreadable         Code = "unreadable"
 	Parked             Code = "parked"
 	Absent             Code = "absent"
 	ConstructorFailing Code = "constructor-failing"
@@ -94,7 +96,7 @@ var unexplained = rule{code: Unexplained, means: "no other code holds", do: []st
 
 // hostRules is how many rules, at the begin of the table, are about the whole store. Only a
 // headline has them, because all its reasons share them.
-const hostRules = 4
+const hostRules = 5
 
 // rules is the table. A test compares the one in docs/OPERATIONS.md with it.
 var rules []rule

@@ -19,6 +19,7 @@
 //   - If nothing else happens, then at Answer.Next it runs, or the answer is another (Y1).
 //   - A live look and a look at the store give the same codes, but for those that need a fact of
 //     the process; CodeInfo.Live tells which (Y2).
+//   - An object with damaged rows is Unreadable, and All goes on behind it (Y4).
 //   - IdleByDesign never stands for a job that is an orphan (Y3).
 //   - A look runs no turn and no user code, and changes nothing.
 //

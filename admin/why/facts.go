@@ -26,7 +26,8 @@ type facts struct {
 	store storeFacts
 	live  *liveFacts // nil: no process has the store open, or it says nothing of the object
 
-	unread    bool // the host has ended, so no row can be read
+	unread    bool  // the host has ended, so no row can be read
+	damage    error // of the rows of the object, none of which is among the facts then; nil: they are whole
 	exists    bool
 	lastEvent object.EventInfo   // of an object that does not exist
 	letters   int                // dead letters
@@ -75,6 +76,7 @@ type storeFacts struct {
 	failed   string // the error that has ended it
 	closing  bool
 	cold     bool // no process has it open
+	dormant  bool
 	noSpace  string
 	previous storage.Previous
 	parked   bool // the class is not registered

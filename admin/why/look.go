@@ -67,7 +67,8 @@ func (l *looker) lookTask(ctx context.Context, pool string, id workerpool.TaskID
 
 // steadily reads rows with fn until no turn has changed them meanwhile, so that the facts are of
 // one moment. An object that changes without end is told as it was last. No row of a
-// host that has ended can be read, so its facts are those of the store alone.
+// host that has ended can be read, so its facts are those of the store alone. So are those of an
+// object with damaged rows, and the damage.
 func (l *looker) steadily(ctx context.Context, f *facts, fn func(*facts, storage.Object) error) error {
 	before := *f
 	for n := 0; ; n++ {
@@ -78,10 +79,20 @@ func (l *looker) steadily(ctx context.Context, f *facts, fn func(*facts, storage
 			f.unread = true
 			return l.lookLive(ctx, f)
 		}
+		if err != nil && damaged(err) {
+			*f = before
+			f.damage = err
+			return nil
+		}
 		if steady || err != nil || n == looks {
 			return err
 		}
 	}
+}
+
+// damaged reports whether an error tells of bytes that cannot be read, and not of a store that answers no more.
+func damaged(err error) bool {
+	return errors.Is(err, storage.ErrCorrupt) || errors.Is(err, alarm.ErrCorrupt)
 }
 
 // once reads rows with fn, and reports whether none has changed meanwhile.

@@ -3,7 +3,9 @@ package why
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
@@ -15,7 +17,7 @@ import (
 
 // worst has the codes that All tells of, the worst first. Healthy waits are left out.
 var worst = []Code{
-	Orphan, Stuck, Lost, ConstructorFailing, AlarmDead, Ended, DeadlockRefused, Parked, NotDurable, TurnWaits, TurnRunning, Mailbox,
+	Unreadable, Orphan, Stuck, Lost, ConstructorFailing, AlarmDead, Ended, DeadlockRefused, Parked, NotDurable, TurnWaits, TurnRunning, Mailbox,
 	AlarmSuspect, AlarmRetry, Clock, AlarmQueued, BreakerOpen, Undoing, NoWorkHere, PoolPaused, Draining, Pausing, Paused,
 }
 
@@ -114,7 +116,7 @@ func (l *looker) dueAlarms(c *found) error {
 			}
 			_, class, name, err := alarm.DecodeIndex(e.Value)
 			if err != nil {
-				return err
+				return fmt.Errorf("%w: %w", storage.ErrCorrupt, err)
 			}
 			due = append(due, alarm.Entry{Due: time.Unix(0, e.Due), Class: class, Name: name})
 		}
@@ -135,14 +137,23 @@ func (l *looker) labelled(c *found, class string, status jobs.Status) error {
 	return l.store.Labelled(class, label, "", c.add)
 }
 
-// partitions adds the partitions of a pool. A class is one if its object 0 is a partition.
+// partitions adds the partitions of a pool, and damaged objects with their names. A class is a pool if the first of the
+// objects 0, 1 and so on that can be read is a partition.
 func (l *looker) partitions(c *found, class string) error {
-	first, err := l.store.Find(storage.ID{Class: class, Name: "0"})
-	if err != nil || first.Number == 0 {
-		return err
+	for n := 0; ; n++ {
+		id := storage.ID{Class: class, Name: strconv.Itoa(n)}
+		o, err := l.store.Find(id)
+		ok := false
+		if err == nil && o.Number != 0 {
+			_, ok, err = workerpool.LookPartition(l.store, o)
+		}
+		switch {
+		case ok && err == nil:
+			return l.store.Objects(class, "", func(o storage.Object) bool { return c.add(o.ID) })
+		case err == nil || !damaged(err):
+			return err
+		case !c.add(id):
+			return nil
+		}
 	}
-	if _, ok, err := workerpool.LookPartition(l.store, first); err != nil || !ok {
-		return err
-	}
-	return l.store.Objects(class, "", func(o storage.Object) bool { return c.add(o.ID) })
 }

@@ -30,7 +30,8 @@ const hostile = "../<script>\x1b[2J"
 // shop is a host with something of each kind, and all that is asked for.
 type shop struct {
 	*harness.Sim
-	failing bool // what fails now: runs, flushes, tasks, steps and alarms
+	failing bool          // what fails now: runs, flushes, tasks, steps and alarms
+	takes   time.Duration // how long they take, but for tasks
 
 	ticks, hands *continuous.Job[int]
 	mails        *debounce.Job[string, string]
@@ -54,13 +55,18 @@ type bell struct {
 	shop *shop
 }
 
-func (b *bell) Alarm(context.Context, object.AlarmInfo) error { return b.shop.mistake() }
+func (b *bell) Alarm(ctx context.Context, _ object.AlarmInfo) error { return b.shop.mistake(ctx) }
 
 func (b *bell) ring(ctx context.Context, d time.Duration) (int, error) {
 	return 0, errors.Join(b.st.Storage().Put(ctx, "rung", 1), b.st.SetAlarm(ctx, b.st.Now().Add(d)))
 }
 
-func (p *shop) mistake() error {
+func (p *shop) mistake(ctx context.Context) error {
+	if p.takes > 0 {
+		if err := p.SleepContext(ctx, p.takes); err != nil {
+			return err
+		}
+	}
 	if p.failing {
 		return errNo
 	}
@@ -71,12 +77,12 @@ func (p *shop) mistake() error {
 func open(s *harness.Sim) *shop {
 	p := &shop{Sim: s, tasks: map[string][]workerpool.TaskID{}}
 	retry := jobs.Retry{MaxAttempts: 3, Backoff: jobs.Constant(7 * time.Second)}
-	run := func(context.Context, *continuous.Run[int]) error { return p.mistake() }
+	run := func(ctx context.Context, _ *continuous.Run[int]) error { return p.mistake(ctx) }
 	p.ticks = continuous.New(continuous.Config[int]{Name: "tick", Schedule: jobs.Every(20 * time.Second), Retry: retry, Exhausted: jobs.Fail, Run: run})
 	p.hands = continuous.New(continuous.Config[int]{Name: "hand", Retry: retry, Run: run})
-	p.mails = debounce.New(debounce.Config[string, string]{Name: "mail", Quiet: 5 * time.Second, MaxWait: 12 * time.Second, Retry: retry, Flush: func(context.Context, *debounce.Flush[string, string]) error { return p.mistake() }})
+	p.mails = debounce.New(debounce.Config[string, string]{Name: "mail", Quiet: 5 * time.Second, MaxWait: 12 * time.Second, Retry: retry, Flush: func(ctx context.Context, _ *debounce.Flush[string, string]) error { return p.mistake(ctx) }})
 	p.work = workerpool.New(workerpool.Config[time.Duration, int]{Name: "work", Concurrency: 2, Retry: retry, Work: func(ctx context.Context, t *workerpool.Task[time.Duration]) (int, error) {
-		return 0, errors.Join(t.Sleep(ctx, t.In), p.mistake())
+		return 0, errors.Join(t.Sleep(ctx, t.In), p.mistake(ctx))
 	}})
 	p.claims = workerpool.New(workerpool.Config[time.Duration, int]{Name: "claim", Retry: retry})
 	p.bank = breaker.New(breaker.Config{Name: "bank", Failures: 1})
@@ -97,7 +103,7 @@ func (p *shop) definitions() []object.Definition {
 
 // order is a workflow with each kind of wait; its input says which.
 func (p *shop) order(c *workflow.Context, kind string) (string, error) {
-	step := func(context.Context) (string, error) { return "", p.mistake() }
+	step := func(ctx context.Context) (string, error) { return "", p.mistake(ctx) }
 	if rest, ok := strings.CutPrefix(kind, "deepx"); ok {
 		return workflow.Child(c, p.orders, c.ID()+"x", "deep"+rest)
 	}
@@ -117,7 +123,7 @@ func (p *shop) order(c *workflow.Context, kind string) (string, error) {
 			panic(hostile)
 		}
 	case "undo":
-		workflow.Undo(c, "refund", func(context.Context) error { return p.mistake() })
+		workflow.Undo(c, "refund", p.mistake)
 		return "", errNo
 	}
 	return workflow.Step(c, "pack", step, workflow.Retry(jobs.Retry{MaxAttempts: 5, Backoff: jobs.Constant(9 * time.Second)}))

@@ -68,9 +68,18 @@ func endedJob(f *facts) Answer {
 	if a.Error == "" {
 		a.Error = m.StopReason
 	}
+	end := m.RestEnd()
+	switch {
+	case m.Stale:
+		a.Text += " It is stale."
+	case m.Hooks == 0 && !m.StaleAt.IsZero():
+		a.Text += " It becomes stale when it stays so."
+	}
 	if !m.RetireAt.IsZero() && m.Hooks == 0 {
 		a.Text += " It is removed when its retention is over."
-		a.Until, a.Next = m.RetireAt, f.later(m.RetireAt)
+	}
+	if m.Hooks == 0 {
+		a.Until, a.Next = end, f.later(end)
 	}
 	return a
 }

@@ -15,6 +15,13 @@ const recent = time.Minute
 
 // objectRules are about the object and its turns.
 var objectRules = []rule{
+	{code: Unreadable, means: "rows of the object are damaged, so no reason can be read from them", do: []string{"restore a backup of the store"},
+		holds: func(f *facts) (Answer, bool) {
+			if f.damage == nil {
+				return Answer{}, false
+			}
+			return Answer{Text: "Its rows cannot be read.", Error: f.damage.Error()}, true
+		}},
 	{code: Parked, live: true, means: "the program does not define the class, so its objects rest", do: []string{"deploy a program that defines the class"},
 		holds: func(f *facts) (Answer, bool) {
 			return Answer{Text: "The program does not define this class."}, f.store.parked && f.exists

@@ -12,6 +12,10 @@ var storeRules = []rule{
 		holds: func(f *facts) (Answer, bool) {
 			return Answer{Text: "The host is shutting down."}, f.store.closing && f.store.failed == ""
 		}},
+	{code: Dormant, means: "the store is a restored copy that sleeps: nothing in it runs by itself", do: []string{"holdfast go, once the original is gone for good"},
+		holds: func(f *facts) (Answer, bool) {
+			return Answer{Text: "The store is a dormant copy, so nothing in it runs by itself."}, f.store.dormant
+		}},
 	{code: NotOpen, live: true, means: "no process has the store open", do: []string{"start the program that defines the class"},
 		holds: func(f *facts) (Answer, bool) { return Answer{Text: notOpen(f)}, f.store.cold }},
 	{code: NoSpace, live: true, means: "the disk has less free space than the store's floor, so nothing is stored", do: []string{"free some space: all goes on by itself within a second"},

@@ -2,6 +2,7 @@ package why
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -96,7 +97,11 @@ func rows() []row {
 	failing := jobs.Run{Number: 2, Failures: 1, FirstAt: ago(time.Minute), RetryAt: in(time.Second), LastError: hostile}
 	return []row{
 		{"a failed store", &facts{store: storeFacts{failed: hostile, closing: true}, unread: true}, Answer{Code: StorageFailed, Error: hostile}, nil},
+		{"damaged rows", &facts{damage: errors.New(hostile), store: storeFacts{cold: true, previous: storage.Previous{Epoch: 1, Clean: true}}}, Answer{Code: NotOpen}, []Code{Unreadable}},
+		{"damaged rows in a host", &facts{damage: errors.New(hostile)}, Answer{Code: Unreadable, Error: hostile}, nil},
 		{"a shutdown", &facts{store: storeFacts{closing: true}, unread: true}, Answer{Code: Closing}, nil},
+		{"a dormant store", &facts{store: storeFacts{cold: true, dormant: true}}, Answer{Code: Dormant}, []Code{NotOpen, Absent}},
+		{"a dormant store with a host", job("continuous", jobs.Running, alarmAt(ago(1)), func(f *facts) { f.store.dormant = true }), Answer{Code: Dormant}, []Code{AlarmQueued}},
 		{"a new store", &facts{store: storeFacts{cold: true}}, Answer{Code: NotOpen}, []Code{Absent}},
 		{"a killed program", job("continuous", jobs.Executing, func(f *facts) { f.store.cold, f.run = true, &gone }), Answer{Code: NotOpen}, []Code{Executing, Lost}},
 		{"a full disk", job("continuous", jobs.Paused, func(f *facts) { f.store.noSpace = hostile }), Answer{Code: NoSpace, Error: hostile}, []Code{Paused}},

@@ -73,8 +73,11 @@ func (s Source) check() error {
 // no turn reads a clock: the same turn in both looks has held the object for that long.
 func (s Source) lookLive(ctx context.Context, f *facts) error {
 	f.store.cold = s.host == nil
-	f.store.previous = s.store.Previous()
+	f.store.previous, f.store.dormant = s.store.Previous(), s.store.Dormant()
 	if s.host == nil {
+		if err := s.store.LookAtSpace(); err != nil {
+			f.store.noSpace = err.Error()
+		}
 		return nil
 	}
 	e, err := s.host.Explain(ctx, f.id)

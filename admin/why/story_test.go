@@ -168,6 +168,12 @@ var (
 	lend = object.Handle(desks, "lend", func(d *desk, ctx context.Context, long time.Duration) (int, error) {
 		return 0, d.st.Release(ctx, func(ctx context.Context) error { return d.st.Driver().Seams().Sleep(ctx, long) })
 	})
+	round = object.Handle(desks, "round", func(d *desk, ctx context.Context, other string) (int, error) {
+		return back.Call(ctx, d.st, other, d.st.ID().Name)
+	})
+	back = object.Handle(desks, "back", func(d *desk, ctx context.Context, other string) (int, error) {
+		return keep.Call(ctx, d.st, other, 1)
+	})
 	keep = object.Handle(desks, "keep", func(d *desk, ctx context.Context, _ int) (int, error) {
 		return 0, errors.Join(d.st.Storage().Put(ctx, "kept", 1), d.st.Sync(ctx))
 	})

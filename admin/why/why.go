@@ -10,7 +10,7 @@ import (
 
 // Object returns why an object does not run now, or that it runs: a plain object, a job, a
 // partition of a worker pool or a breaker. It runs no user code and no turn, so it also answers
-// for an object that is stuck. It returns object.ErrBadName for a name that no object can have, an
+// for an object that is stuck, and Unreadable for one with damaged rows. It returns object.ErrBadName for a name that no object can have, an
 // error of the store, and the cause of ctx.
 func Object(ctx context.Context, src Source, id storage.ID) (Answer, error) {
 	return src.answer(ctx, func(l *looker) (*facts, error) { return l.look(ctx, id) })
@@ -20,7 +20,7 @@ func Object(ctx context.Context, src Source, id storage.ID) (Answer, error) {
 func Job(ctx context.Context, src Source, id storage.ID) (Answer, error) {
 	return src.answer(ctx, func(l *looker) (*facts, error) {
 		f, err := l.look(ctx, id)
-		if err == nil && f.kind != aJob && !f.unread {
+		if err == nil && f.kind != aJob && !f.unread && f.damage == nil {
 			*f = facts{id: f.id, now: f.now, kind: aJob, store: f.store, lastEvent: f.lastEvent, letters: f.letters}
 		}
 		return f, err
@@ -64,7 +64,9 @@ const MaxOverview = 1000
 // All returns why everything that is overdue, lost, failed, paused or stuck does not run. It finds
 // the objects by ranges: due alarms, open executions, the labels of jobs, and the partitions of
 // pools. So its cost does not grow with the other objects. It looks at no more than MaxOverview.
-// It tells the reasons of the whole store alone for a host that has ended.
+// An object with damaged rows is one of the answers, with the code Unreadable. A row of an index that is damaged is a
+// storage.ErrCorrupt, because it names no object. All tells the reasons of the whole store alone for a host that has
+// ended.
 func All(ctx context.Context, src Source) (Overview, error) {
 	if err := src.check(); err != nil {
 		return Overview{}, err

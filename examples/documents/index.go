@@ -83,7 +83,7 @@ func newProgram(tree fs.FS, atOnce int) *program {
 	class := object.ClassOptions{MaxAlarmCrashes: crashesMax}
 	config := workflow.Config{
 		Signals:       workflow.Signals{mergedSignal},
-		Retention:     jobs.Retention{Completed: -1}, // kept for ever, because a run that began anew would add to its old shards
+		Retention:     jobs.Retention{Completed: jobs.Forever}, // kept for ever, because a run that began anew would add to its old shards
 		MaxRecoveries: crashesMax,
 		Class:         class,
 	}

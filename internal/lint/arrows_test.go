@@ -74,8 +74,14 @@ var arrows = map[string]arrow{
 	// Lists and verbs for operators, over all job types.
 	"admin": {ours: append(slices.Clone(onJobEngine), "jobs/workerpool", "jobs/workflow/workflowrow")},
 
+	// One object as a file, from one store to another.
+	"admin/transfer": {ours: onJobEngine},
+
 	// Stored rows of a workflow in words, for package harness and tools.
 	"jobs/workflow/workflowrow": {ours: []string{"jobs/internal/history"}},
+
+	// Copies of stores: the store itself and its files, and nothing of objects.
+	"admin/backup": {ours: append(slices.Clone(onStorage), "storage/pebblestore")},
 
 	// A host or a directory as an operator sees it.
 	"admin/why": {ours: append(slices.Clone(onJobEngine), "jobs/breaker", "jobs/debounce", "jobs/workerpool", "jobs/workflow")},
@@ -95,6 +101,7 @@ var arrows = map[string]arrow{
 	// Helpers that the tests of several packages share.
 	"internal/testing/crashes":  {ours: []string{"harness", "storage"}, theirs: []string{rapid}},
 	"internal/testing/failing":  {ours: []string{"seam", "storage", "storage/*"}},
+	"internal/testing/fulldisk": {theirs: []string{pebble}},
 	"internal/testing/loglines": {},
 	"internal/testing/outside":  {},
 	"internal/testing/seeds":    {theirs: []string{rapid}},
@@ -142,6 +149,8 @@ func misdirected(s source, allowed arrow, p string) string {
 	switch {
 	case !strings.Contains(strings.Split(p, "/")[0], "."): // the standard library
 		return ""
+	case s.test() && s.dir() == "admin/backup" && p == pebble+"/vfs", s.test() && s.dir() == "admin/backup" && p == pebble+"/vfs/errorfs":
+		return "" // its tests are of files: power cuts, failing operations
 	case within(p, pebble) && !within(s.dir(), "storage", "harness", "internal"):
 		return "only storage/pebblestore knows Pebble; ask storage for what you need"
 	case inside && within(s.dir(), jobTypes...) && within(ours, jobTypes...) && !within(s.dir(), ours):

@@ -1,7 +1,9 @@
 package lint
 
 import (
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -32,6 +34,44 @@ func TestEveryStepOfCIRuns(t *testing.T) {
 		if !strings.Contains(ci, "\n  "+command) {
 			t.Errorf(".ci/run does not run %s", command)
 		}
+	}
+}
+
+// outsideCommand finds the packages that a script tests with programs of others, in the library or in the server.
+var outsideCommand = regexp.MustCompile(`(?m)^  (\(cd server && )?logged go test -count=1 -p 1 ([^)\n]+)`)
+
+// outsideMissing are the packages of the files that need programs of others and that a script does not test with them.
+func outsideMissing(all []source, script string) (missing []string) {
+	var tested []string
+	for _, m := range outsideCommand.FindAllStringSubmatch(script, -1) {
+		for _, dir := range strings.Fields(m[2]) {
+			if m[1] != "" {
+				dir = path.Join("server", dir)
+			}
+			tested = append(tested, path.Clean(dir))
+		}
+	}
+	for _, s := range all {
+		if slices.Contains(s.imports(), module+"/internal/testing/outside") && !slices.Contains(tested, s.dir()) && !slices.Contains(missing, s.dir()) {
+			missing = append(missing, s.dir())
+		}
+	}
+	return missing
+}
+
+// A test that is skipped without a program of others runs in the step that installs it.
+func TestOutsideProgramsAreTestedByCI(t *testing.T) {
+	for _, dir := range outsideMissing(loadAll(t), read(t, ".ci/run")) {
+		t.Errorf("the tests of %s need a program of others: add the package to the step outside of .ci/run", dir)
+	}
+}
+
+func TestMissingOutsideTestsAreSeen(t *testing.T) {
+	need := "package x\nimport _ \"" + module + "/internal/testing/outside\"\n"
+	all := []source{sample(t, "a/x_test.go", need), sample(t, "server/b/x_test.go", need), sample(t, "c/x_test.go", need), sample(t, "server/d/x_test.go", need), sample(t, "e/x_test.go", "package e\n")}
+	const script = "outside() {\n  logged go test -count=1 -p 1 ./a ./d\n  (cd server && logged go test -count=1 -p 1 ./b ./c)\n}\n"
+	if got := strings.Join(outsideMissing(all, script), " "); got != "c server/d" {
+		t.Errorf("the packages %q are missing", got)
 	}
 }
 

@@ -15,19 +15,20 @@ import (
 // contract is how many promises each chapter of docs/CONTRACT.md has. A number,
 // once given, is never given to another promise and never left out.
 var contract = map[string]int{
-	"O": 22,
-	"S": 15,
+	"O": 28,
+	"S": 17,
 	"M": 8,
 	"A": 11,
 	"T": 5,
-	"J": 21,
+	"J": 23,
 	"C": 5,
 	"D": 6,
 	"W": 11,
 	"H": 3, "F": 19, "K": 3, "E": 3, "G": 3,
 	"R": 7,
-	"Y": 3,
-	"V": 15,
+	"Y": 4,
+	"B": 3,
+	"V": 23,
 }
 
 func TestContractNumbersAreWhole(t *testing.T) {
@@ -51,7 +52,7 @@ var crashRows = map[string]int{
 	"JB": 16,
 	"ST": 23,
 	"HN": 6,
-	"WY": 2,
+	"WY": 3,
 }
 
 func TestCaseNumbersAreWhole(t *testing.T) {

@@ -14,6 +14,9 @@ const maxLines = 500
 // unfinished are the marks of work put off. Split here, so that this file has none.
 var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X|not impl` + `emented)\b`)
 
+// skipping is the one file that may skip a test: for the lack of a program of others.
+const skipping = "internal/testing/outside/outside.go"
+
 // skips are the methods of testing.T that let a test pass without having run.
 var skips = map[string]bool{"Skip": true, "Skipf": true, "SkipNow": true}
 
@@ -34,13 +37,25 @@ func tidyProblems(s source) []string {
 		if !ok {
 			return true
 		}
-		id, ok := sel.X.(*ast.Ident)
-		switch {
-		case !ok:
-		case s.test() && skips[sel.Sel.Name] && (id.Name == "t" || id.Name == "b" || id.Name == "f" || id.Name == "tb"):
-			problems = append(problems, s.at(n.Pos(), "%s.%s lets a test pass that did not run: make it run everywhere, or remove it", id.Name, sel.Sel.Name))
-		case s.test() && names[id.Name] == "time" && sel.Sel.Name == "Sleep" && !bubbled(s):
+		if id, ok := sel.X.(*ast.Ident); ok && s.test() && names[id.Name] == "time" && sel.Sel.Name == "Sleep" && !bubbled(s) {
 			problems = append(problems, s.at(n.Pos(), "time.Sleep in a test: wait for the event itself, or run the test in a synctest bubble or a harness.Sim"))
+		}
+		return true
+	})
+	return problems
+}
+
+// skipProblems are the places of one file that skip a test.
+func skipProblems(s source) []string {
+	if s.path == skipping || !s.test() && !within(s.dir(), "internal/testing") {
+		return nil
+	}
+	var problems []string
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && skips[sel.Sel.Name] {
+			if id, ok := sel.X.(*ast.Ident); ok && (id.Name == "t" || id.Name == "b" || id.Name == "f" || id.Name == "tb") {
+				problems = append(problems, s.at(n.Pos(), "%s.%s lets a test pass that did not run: make it run everywhere, or remove it", id.Name, sel.Sel.Name))
+			}
 		}
 		return true
 	})
@@ -67,11 +82,21 @@ func TestFilesAreFinished(t *testing.T) {
 	}
 }
 
+func TestNoTestIsSkipped(t *testing.T) {
+	for _, s := range loadAll(t) {
+		report(t, skipProblems(s))
+	}
+}
+
 func TestUnfinishedIsSeen(t *testing.T) {
 	long := "package x\n" + strings.Repeat("//\n", maxLines)
 	wantProblems(t, tidyProblems(sample(t, "x/x.go", long)), "more than 500")
 	wantProblems(t, tidyProblems(sample(t, "x/x_test.go", long)))
 	wantProblems(t, tidyProblems(sample(t, "x/x.go", "package x // TO"+"DO: more\n")), "line 1")
-	const test = "package x\nimport \"time\"\nfunc f(t *testing.T) { t.%s(); time.Sleep(1) }\n"
-	wantProblems(t, tidyProblems(sample(t, "x/x_test.go", strings.Replace(test, "%s", "Skip", 1))), "did not run", "time.Sleep")
+	const test = "package x\nimport \"time\"\nfunc f(t *testing.T) { time.Sleep(1) }\n"
+	wantProblems(t, tidyProblems(sample(t, "x/x_test.go", test)), "time.Sleep")
+	const skip = "package x\nfunc f(t testing.TB) { t.Skipf(``) }\n"
+	wantProblems(t, skipProblems(sample(t, "server/x_test.go", skip)), "did not run")
+	wantProblems(t, skipProblems(sample(t, "internal/testing/x/x.go", skip)), "did not run")
+	wantProblems(t, skipProblems(sample(t, skipping, skip)))
 }

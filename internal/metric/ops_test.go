@@ -101,9 +101,9 @@ func TestRulesNameMetricsThatExist(t *testing.T) {
 // Each alert fires in its case, and for the instance beside it does not. promtool, which knows the
 // language of the rules, tells.
 func TestAlertsFire(t *testing.T) {
-	outside.Prometheus(t, "promtool")
+	promtool := outside.Prometheus(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", rulesFile}, {"test", "rules", casesFile}} {
-		if out, err := exec.Command("promtool", args...).CombinedOutput(); err != nil {
+		if out, err := exec.Command(promtool, args...).CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 	}

@@ -10,6 +10,7 @@ const (
 	tasks    group = "Tasks"
 	disk     group = "Disk"
 	web      group = "HTTP"
+	backups  group = "Backups"
 )
 
 // The metrics of a host.
@@ -72,5 +73,12 @@ var (
 	StreamDropped = web.counter("stream_dropped_total", "Streams that the server ended, or that lost events, by why: missed (the client fell behind, and got the state), slow, revoked, closing, failed.", "why")
 )
 
+// The metrics of a server with Config.Backups.
+var (
+	BackupVerified = backups.gauge("backup_last_verified_timestamp_seconds", "When the newest backup of the store that is verified was begun, in seconds since 1970; 0: there is none. Missing while the repository cannot be read.")
+	BackupBytes    = backups.gauge("backup_last_bytes", "Size of that backup. The repository keeps what it shares with others once.")
+	BackupSeconds  = backups.gauge("backup_last_seconds", "How long the newest backup took that this process has made, with its verification. Missing before the first.")
+)
+
 // OfServer reports whether the server counts the metric, and not the host.
-func (m *Metric) OfServer() bool { return m.Group == string(web) }
+func (m *Metric) OfServer() bool { return m.Group == string(web) || m.Group == string(backups) }

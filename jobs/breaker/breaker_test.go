@@ -91,10 +91,10 @@ func TestOpensAtFailures(t *testing.T) {
 // Proves K1: the edges of the window.
 func TestFailuresCountForTheWindow(t *testing.T) {
 	for _, c := range []struct {
-		late time.Duration
-		want string
-	}{{-1, breaker.Open}, {0, breaker.Closed}} {
-		run(t, breaker.Config{Failures: 3, Window: time.Minute}, func(s *harness.Sim, b *breaker.Breaker) {
+		window, late time.Duration
+		want         string
+	}{{time.Minute, -1, breaker.Open}, {time.Minute, 0, breaker.Closed}, {0, -1, breaker.Open}, {0, 0, breaker.Closed}} { // a minute by default
+		run(t, breaker.Config{Failures: 3, Window: c.window}, func(s *harness.Sim, b *breaker.Breaker) {
 			fail(s, b, 1)
 			s.Advance(time.Second)
 			fail(s, b, 1)

@@ -55,6 +55,9 @@ type Config[S any] struct {
 	// calls are owed. With Exhausted Purge the job is failed until the call is
 	// over, and then purged.
 	OnExhausted func(ctx context.Context, x *jobs.Exhaustion) error
+	// Retention says how long a failed or stopped job is kept, when it becomes stale, and which
+	// hooks are called then. Default: it is kept until Resume or Terminate.
+	Retention jobs.Retention
 	// Timeout bounds one execution of Run: its ctx ends then. Zero means no
 	// limit.
 	Timeout time.Duration
@@ -115,7 +118,7 @@ func (c *Config[S]) Validate() error {
 		return engine.Invalidf("continuous "+c.Name, "Exhausted is %d: want Keep, Fail or Purge", c.Exhausted)
 	}
 	reader := c.reader()
-	for _, err := range []error{c.workLimit().Validate(), c.Schedule.Validate(), reader.Validate(), c.execution().Validate()} {
+	for _, err := range []error{c.workLimit().Validate(), c.Schedule.Validate(), reader.Validate(), c.execution().Validate(), c.Retention.Validate()} {
 		if err != nil {
 			return engine.Invalidf("continuous "+c.Name, "%w", err)
 		}

@@ -54,7 +54,7 @@ func load[S any](ctx context.Context, st *object.State, j *Job[S]) (*instance[S]
 	}
 	in.job, err = engine.NewJob(ctx, st, engine.JobOptions{
 		Options: c.execution(), Type: "continuous", Version: c.Version,
-		Exhausted: c.Exhausted, OnExhausted: c.OnExhausted,
+		Exhausted: c.Exhausted, OnExhausted: c.OnExhausted, Retention: c.Retention,
 	}, in)
 	return in, err
 }

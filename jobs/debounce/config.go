@@ -106,6 +106,10 @@ type Config[E, S any] struct {
 	// object come one at a time and in order. Flushes continue meanwhile, until
 	// 16 calls are owed. With Drop the events are already gone; see there.
 	OnExhausted func(ctx context.Context, x *jobs.Exhaustion) error
+	// Retention says how long a failed object is kept, when it becomes stale, and which hooks are
+	// called then. The events that wait go with it, also those of a late Add. Default: it is kept
+	// until Resume or Terminate.
+	Retention jobs.Retention
 	// Concurrency is how many flushes of this definition may run at a time on a
 	// host. The other flushes wait in the order in which they came due, behind
 	// those that a crash cut off. Zero means no limit.
@@ -182,7 +186,7 @@ func (c Config[E, S]) Validate() error {
 		return engine.Invalidf(c.of(), "%s", m)
 	}
 	events, states := c.events(), c.states()
-	for _, err := range []error{c.workLimit().Validate(), events.Validate(), states.Validate(), c.execution().Validate()} {
+	for _, err := range []error{c.workLimit().Validate(), events.Validate(), states.Validate(), c.execution().Validate(), c.Retention.Validate()} {
 		if err != nil {
 			return engine.Invalidf(c.of(), "%w", err)
 		}

@@ -17,12 +17,12 @@ type described[E any] struct {
 // Verbs describes the methods of the job by name, for callers that have no Go types (G1).
 func (j *Job[E, S]) Verbs() *verbs.Table {
 	return verbs.NewTable(j.Name(), "debounce", []verbs.Verb{
-		verbs.New("add", verbs.Call, "add an event, once for each id if it has one", j.addDescribed),
-		verbs.New("flush", verbs.Operator, "make a flush of all stored events due now", verbs.Ask(j.FlushNow)),
-		verbs.New("clear", verbs.Operator, "delete the events that wait for the next flush", verbs.Ask(j.Clear)),
-		verbs.New("pause", verbs.Operator, "collect events and begin no flush until resume", verbs.Plain(j.Pause)),
-		verbs.New("resume", verbs.Operator, "end a pause or a failure", verbs.Plain(j.Resume)),
-		verbs.New("terminate", verbs.Operator, "delete the job with its events", verbs.Because(j.Terminate)).Optional(),
+		verbs.New("add", verbs.Call, "add an event, once for each id if it has one", j.addDescribed).As(verbs.Lasting),
+		verbs.New("flush", verbs.Operator, "make a flush of all stored events due now", verbs.Ask(j.FlushNow)).As(verbs.Harmless),
+		verbs.New("clear", verbs.Operator, "delete the events that wait for the next flush", verbs.Ask(j.Clear)).As(verbs.Final),
+		verbs.New("pause", verbs.Operator, "collect events and begin no flush until resume", verbs.Plain(j.Pause)).As(verbs.Harmless),
+		verbs.New("resume", verbs.Operator, "end a pause or a failure", verbs.Plain(j.Resume)).As(verbs.Harmless),
+		verbs.New("terminate", verbs.Operator, "delete the job with its events", verbs.Because(j.Terminate)).Optional().As(verbs.Final),
 	}, []verbs.Verb{
 		verbs.New("status", verbs.Reader, "show the metadata, the events that wait and when their flush is due", verbs.Ask(j.Status)),
 		verbs.New("pending", verbs.Reader, "show the events, or the state, that wait for the next flush", verbs.Ask(j.Pending)),

@@ -55,7 +55,7 @@ func load[E, S any](ctx context.Context, st *object.State, j *Job[E, S]) (*insta
 	}
 	in.job, err = engine.NewJob(ctx, st, engine.JobOptions{
 		Options: c.execution(), Type: "debounce", Version: c.Version,
-		Exhausted: c.Exhausted.policy(), Drops: c.Exhausted == Drop, OnExhausted: c.OnExhausted,
+		Exhausted: c.Exhausted.policy(), Drops: c.Exhausted == Drop, OnExhausted: c.OnExhausted, Retention: c.Retention,
 	}, in)
 	return in, err
 }

@@ -133,3 +133,14 @@ func timeIn(r *row.Reader) time.Time {
 	}
 	return time.Unix(0, v).UTC()
 }
+
+// CutOff returns the row of an open execution for another store: one that a crash has cut off,
+// with no crash charged to it. It returns an error of DecodeExecution.
+func CutOff(key string, value []byte) ([]byte, error) {
+	x, err := DecodeExecution(key, value)
+	if err != nil {
+		return nil, err
+	}
+	x.Epoch, x.Run.Cuts, x.Run.CutEpoch = 0, 0, 0
+	return x.append(nil), nil
+}

@@ -171,9 +171,9 @@ type Spec struct {
 	// outside holds: it lives as long as its lease, also if the host
 	// dies, and ends by Finish.
 	Work Work
-	// Hook says that a hook of the user's is called, which is no run: failures are
-	// tried again ten times in all, with waits of 1 s, 2 s and so on, and its
-	// starts and successes emit no events.
+	// Hook says that a hook of the user's is called, which is no run: a call is made
+	// ten times in all, that of a hook of a Retention five times, with waits of 1 s, 2 s and
+	// so on, and its starts and successes emit no events.
 	Hook bool
 	// Size is about how many bytes the end of the execution writes if it fails, so
 	// that not too many failures are stored in one batch.
@@ -184,10 +184,14 @@ type Spec struct {
 
 // Begin opens an execution, in the batch of the turn. Its work starts when the
 // batch is durable. It needs a Turn; Policy.Due is the place to call it. In a
-// turn of a host that shuts down it returns ErrClosing and changes nothing.
+// turn of a host that shuts down it returns ErrClosing and changes nothing, and over a dormant
+// store object.ErrDormant.
 func (e *Engine) Begin(ctx context.Context, s Spec) (Execution, error) {
 	if e.closing {
 		return Execution{}, ErrClosing
+	}
+	if err := e.st.Driver().Awake(); err != nil {
+		return Execution{}, err
 	}
 	x := e.newExecution(&s)
 	if x.alive() && s.Run.CutEpoch != 0 {
@@ -340,7 +344,7 @@ func (e *Engine) conclude(ctx context.Context, x *execution, how end) error {
 	}
 	o := e.o
 	if x.Hook {
-		o.Retry, o.endless = hookRetry, false
+		o.Retry, o.endless = retryOf(x.Subject), false
 	}
 	out := o.decide(x.Run, how, e.Now(), e.st.Driver().Seams().Rand)
 	if err := e.remove(ctx, x); err != nil {

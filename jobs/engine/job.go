@@ -100,7 +100,8 @@ type JobOptions struct {
 	// FreeResets says that an execution which is lost while its process lives, because
 	// the object was reset, is repeated and costs no recovery.
 	FreeResets bool
-	// Retention says how long the job is kept after its end. The zero Retention keeps it.
+	// Retention says how long the job is kept after its end, and calls its hooks by the rules of
+	// OnExhausted, but five times at most. The zero Retention keeps the job.
 	Retention jobs.Retention
 }
 
@@ -124,7 +125,7 @@ type Job struct {
 	t    Type
 	meta jobs.Meta // as stored
 
-	hooks   []owedHook // calls of OnExhausted that are owed, in order; see Meta.Hooks
+	hooks   []owedHook // calls of hooks that are owed, in order; see Meta.Hooks
 	calling Token      // the execution of the first of them, if it is under way
 }
 
@@ -158,6 +159,9 @@ func NewJob(ctx context.Context, st *object.State, o JobOptions, t Type) (*Job, 
 	// A store of format 3 has no labels.
 	if err := l.st.Driver().SetLabel(ctx, l.meta.Status.Label()); err != nil {
 		return nil, err
+	}
+	if changed, err := l.retime(ctx); changed || err != nil {
+		return l, err
 	}
 	return l, l.e.wake(ctx)
 }
@@ -209,7 +213,7 @@ func (l *Job) put(ctx context.Context, m jobs.Meta) error {
 	return nil
 }
 
-// Next is the earliest time at which a run, or a call of OnExhausted, begins, or the rest of
+// Next is the earliest time at which a run, or a call of a hook, begins, or the rest of
 // the job is over; see Policy.
 func (l *Job) Next() time.Time {
 	at := earliest(l.NextRun(), l.nextHook())
@@ -276,7 +280,7 @@ func (l *Job) purgeIdle(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// Due begins the run that is due, and the call of OnExhausted, or ends a job that was
+// Due begins the run that is due, and the call of a hook, or ends a job that was
 // idle for long, or ends its rest; see Policy.
 func (l *Job) Due(ctx context.Context, now time.Time) error {
 	if l.e.exact {
@@ -398,7 +402,7 @@ func (l *Job) Ended(ctx context.Context, x Execution, out Outcome) error {
 	case to == jobs.Paused:
 		m.PausedUntil = until
 	case to.Ended():
-		m = l.retired(m, out.Kind == Quit)
+		m = l.retired(m)
 	}
 	if err := l.put(ctx, m); err != nil {
 		return err
@@ -459,6 +463,7 @@ func (l *Job) moved(m jobs.Meta, to jobs.Status, reason string) (jobs.Meta, erro
 	}
 	m.Status, m.StopReason, m.Pausing, m.Purging = to, Shorten(reason), false, false
 	m.EndedAt, m.RetireAt, m.PausedUntil = time.Time{}, time.Time{}, time.Time{}
+	m.StaleAt, m.Stale = time.Time{}, false
 	return m, nil
 }
 

@@ -219,7 +219,7 @@ func (l *Job) move(ctx context.Context, m jobs.Meta, to jobs.Status, reason stri
 	if err != nil {
 		return err
 	}
-	if err := l.put(ctx, l.retired(m, true)); err != nil {
+	if err := l.put(ctx, l.retired(m)); err != nil {
 		return err
 	}
 	return l.tellMove(ctx, from, to, reason)

@@ -18,6 +18,8 @@
 //   - An answer is one JSON value, or empty if the method has no answer.
 //   - The Role says for which callers an adapter should run a verb. This package checks no
 //     caller, because it knows none: a program that has the table may call all of it.
+//   - The Effect says how far a verb can be taken back, so that a page for people asks before
+//     those that are Final.
 //
 // All four job types are Described. An author of another type makes its Table with New.
 package verbs

@@ -80,6 +80,22 @@ func ExampleTable_DoKeyed() {
 	// Output: 2 <nil>
 }
 
+// The author of a job type tells how far each verb can be taken back. A page for people asks before those
+// that cannot.
+func ExampleVerb_As() {
+	none := func(context.Context, object.Caller, string) error { return nil }
+	table := verbs.NewTable("feed", "own", []verbs.Verb{
+		verbs.New("pause", verbs.Operator, "begin nothing until resume", verbs.Plain(none)).As(verbs.Harmless),
+		verbs.New("terminate", verbs.Operator, "delete the job", verbs.Plain(none)).As(verbs.Final),
+	}, nil)
+	for _, v := range table.Verbs() {
+		fmt.Println(v.Name, v.Effect)
+	}
+	// Output:
+	// pause harmless
+	// terminate final
+}
+
 // A program lists the verbs of its job types, for example in its help.
 func ExampleTable_Views() {
 	feeds := continuous.New(continuous.Config[string]{Name: "feed", Run: func(context.Context, *continuous.Run[string]) error { return nil }})

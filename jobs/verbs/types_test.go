@@ -93,19 +93,24 @@ func open(t *testing.T) (*object.Host, types) {
 	return host, d
 }
 
-// Proves G1: each type describes all that a caller needs to know, once for each name.
+// Proves G1: each type describes all that a caller needs to know, once for each name, and of each verb how far it can
+// be taken back.
 func TestTablesAreWhole(t *testing.T) {
 	for _, d := range define().all() {
 		table := d.Verbs()
 		if table.Class() != d.Name() || table.Kind() == "" {
 			t.Errorf("the table of %s says class %q, kind %q", d.Name(), table.Class(), table.Kind())
 		}
-		for _, list := range [][]verbs.Description{table.Verbs(), table.Views()} {
+		for i, list := range [][]verbs.Description{table.Verbs(), table.Views()} {
+			inVerbs := i == 0
 			seen := map[string]bool{}
 			for _, v := range list {
 				roles := []verbs.Role{verbs.Viewer, verbs.Reader, verbs.Operator, verbs.Call}
 				if seen[v.Name] || v.Help == "" || strings.Contains(v.Help, "\n") || !slices.Contains(roles, v.Role) {
 					t.Errorf("%s: %+v", d.Name(), v)
+				}
+				if told := v.Effect == verbs.Harmless || v.Effect == verbs.Lasting || v.Effect == verbs.Final; told != inVerbs {
+					t.Errorf("G1: %s: %s tells the effect %q", d.Name(), v.Name, v.Effect)
 				}
 				if v.Optional && v.Argument == "" {
 					t.Errorf("%s: %s has no argument that may be left out", d.Name(), v.Name)

@@ -27,6 +27,20 @@ const (
 	Call Role = "call"
 )
 
+// Effect tells how far the effect of a verb can be taken back, so that a program for people knows when
+// to ask first.
+type Effect string
+
+const (
+	// Harmless is a verb that another one takes back, or that only lets one piece of work begin which waits
+	// or is dead.
+	Harmless Effect = "harmless"
+	// Lasting is a verb that no other takes back, and that takes nothing away.
+	Lasting Effect = "lasting"
+	// Final is a verb that ends work or deletes rows, and that no other takes back.
+	Final Effect = "final"
+)
+
 // Description tells of one verb or view, for help texts, forms and checks of access. Its JSON is
 // for tools, and fields may be added to it.
 type Description struct {
@@ -40,8 +54,10 @@ type Description struct {
 	Argument string `json:"argument,omitempty"`
 	Answer   string `json:"answer,omitempty"`
 	// Optional says that the argument may be left out.
-	Optional bool   `json:"optional,omitempty"`
-	Help     string `json:"help"` // one line
+	Optional bool `json:"optional,omitempty"`
+	// Effect is empty for a view, and for a verb whose type does not tell: ask before that one.
+	Effect Effect `json:"effect,omitempty"`
+	Help   string `json:"help"` // one line
 }
 
 // Verb is a verb or a view with the method that it runs. New makes one.
@@ -98,6 +114,12 @@ func New[A, R any](name string, role Role, help string, call func(ctx context.Co
 // Optional returns the verb with an argument that may be left out. Then it is the zero value.
 func (v Verb) Optional() Verb {
 	v.Description.Optional = true
+	return v
+}
+
+// As returns the verb with its effect.
+func (v Verb) As(e Effect) Verb {
+	v.Effect = e
 	return v
 }
 

@@ -80,7 +80,22 @@ func (p *Pool[In, Out]) Tasks(ctx context.Context, from Rows, o TasksOptions) (T
 // running while its execution is open. In a directory whose program was killed that is an
 // execution which the next open recovers. It returns a jobs.ErrInvalid for options that do not fit
 // and for a class that is no pool. A pool without tasks has an empty page.
-func Tasks(ctx context.Context, from Rows, pool string, o TasksOptions) (TaskPage, error) {
+func Tasks(ctx context.Context, from Rows, pool string, o TasksOptions) (page TaskPage, err error) {
+	host, ok := from.(interface {
+		Read(ctx context.Context, f func(object.Reader) error) error
+	})
+	if !ok {
+		return tasks(ctx, from, pool, o)
+	}
+	err = host.Read(ctx, func(r object.Reader) (err error) { // one wait for the disk
+		page, err = tasks(ctx, r, pool, o)
+		return err
+	})
+	return page, err
+}
+
+// tasks is Tasks, by as many reads as it takes.
+func tasks(ctx context.Context, from Rows, pool string, o TasksOptions) (TaskPage, error) {
 	at, err := o.check()
 	if err != nil {
 		return TaskPage{}, fmt.Errorf("%s: Tasks: %w", pool, err)

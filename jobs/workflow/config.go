@@ -23,8 +23,8 @@ type Config struct {
 	// came due. Default: 1,000.
 	Concurrency int
 	// Retention is how long a run that has ended can be asked for. Default: a completed and
-	// a cancelled one 7 days, a failed one until Retry or Terminate. A negative time of
-	// Completed or Cancelled keeps the run for ever.
+	// a cancelled one 7 days, a failed one until Retry or Terminate. With jobs.Forever a run
+	// is kept. Stopped has no meaning, because a run is not stopped.
 	Retention jobs.Retention
 	// MaxEntries and MaxBytes bound the history of a run since its last ContinueAs. A run
 	// that has reached one, and needs another entry, is stuck with ErrHistoryFull; a Sleep
@@ -77,8 +77,8 @@ func (c Config) withDefaults() Config {
 	c.Concurrency = cmp.Or(c.Concurrency, defaultConcurrency)
 	c.MaxEntries, c.MaxBytes = cmp.Or(c.MaxEntries, defaultEntries), cmp.Or(c.MaxBytes, defaultBytes)
 	c.Lease = cmp.Or(c.Lease, 30*time.Second)
-	c.Retention.Completed = max(cmp.Or(c.Retention.Completed, defaultRetention), 0)
-	c.Retention.Cancelled = max(cmp.Or(c.Retention.Cancelled, defaultRetention), 0)
+	c.Retention.Completed = cmp.Or(c.Retention.Completed, defaultRetention)
+	c.Retention.Cancelled = cmp.Or(c.Retention.Cancelled, defaultRetention)
 	return c
 }
 
@@ -94,10 +94,8 @@ func (c *Config) validate(name string) error {
 		return engine.Invalidf(of, "MaxBytes must not be negative: %d", c.MaxBytes)
 	case c.KeepGenerations < 0:
 		return engine.Invalidf(of, "KeepGenerations must not be negative: %d", c.KeepGenerations)
-	case c.Retention.Failed < 0:
-		return engine.Invalidf(of, "Retention.Failed must not be negative: %s", c.Retention.Failed)
 	}
-	for _, err := range []error{c.execution().Validate(), c.Retry.Validate()} {
+	for _, err := range []error{c.execution().Validate(), c.Retry.Validate(), c.Retention.Validate()} {
 		if err != nil {
 			return engine.Invalidf(of, "%w", err)
 		}

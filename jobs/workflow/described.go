@@ -19,14 +19,14 @@ func (w *Workflow[In, Out]) Verbs() *verbs.Table {
 		signals = "it declares " + strings.Join(names, ", ")
 	}
 	return verbs.NewTable(w.Name(), "workflow", []verbs.Verb{
-		verbs.New("start", verbs.Call, "begin a run with an input, or leave one that exists as it is", w.Start),
-		verbs.New("signal", verbs.Call, "give a signal to the run; "+signals, w.signalDescribed),
-		verbs.New("cancel", verbs.Operator, "ask the run to end; its undos run", verbs.Because(w.Cancel)).Optional(),
-		verbs.New("pause", verbs.Operator, "let no operation begin until resume, or until a time", w.pauseDescribed).Optional(),
-		verbs.New("resume", verbs.Operator, "let a paused run go on, or try a stuck one now", verbs.Plain(w.Resume)),
-		verbs.New("retry", verbs.Operator, "let a failed run go on with the step that has failed", verbs.Plain(w.Retry)),
-		verbs.New("restart", verbs.Operator, "begin a run that has ended anew, with another input", w.restartDescribed),
-		verbs.New("terminate", verbs.Operator, "delete the run with its history, without its undos", verbs.Because(w.Terminate)).Optional(),
+		verbs.New("start", verbs.Call, "begin a run with an input, or leave one that exists as it is", w.Start).As(verbs.Lasting),
+		verbs.New("signal", verbs.Call, "give a signal to the run; "+signals, w.signalDescribed).As(verbs.Lasting),
+		verbs.New("cancel", verbs.Operator, "ask the run to end; its undos run", verbs.Because(w.Cancel)).Optional().As(verbs.Final),
+		verbs.New("pause", verbs.Operator, "let no operation begin until resume, or until a time", w.pauseDescribed).Optional().As(verbs.Harmless),
+		verbs.New("resume", verbs.Operator, "let a paused run go on, or try a stuck one now", verbs.Plain(w.Resume)).As(verbs.Harmless),
+		verbs.New("retry", verbs.Operator, "let a failed run go on with the step that has failed", verbs.Plain(w.Retry)).As(verbs.Harmless),
+		verbs.New("restart", verbs.Operator, "begin a run that has ended anew, with another input", w.restartDescribed).As(verbs.Final),
+		verbs.New("terminate", verbs.Operator, "delete the run with its history, without its undos", verbs.Because(w.Terminate)).Optional().As(verbs.Final),
 	}, []verbs.Verb{
 		verbs.New("status", verbs.Reader, "show how far the run is, why it is there and its steps", verbs.Ask(w.Status)),
 		verbs.New("history", verbs.Reader, "show a page of the recorded entries, of the present generation or another", w.page).Optional(),

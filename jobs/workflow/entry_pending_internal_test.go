@@ -10,10 +10,11 @@ import (
 )
 
 // Proves F1, F14. Pending entries and variables go in parts of no more than the limit, or in
-// single ones that are larger: first the entries in order, and then the variables, none twice.
+// single ones that are larger: first the entries in order, and then the variables, none twice. All that is no more than the
+// limit is one part.
 func TestPendingParts(t *testing.T) {
 	const limit = 1000
-	for _, sizes := range [][]int{{100, 200}, {900, 100}, {900, 101}, {500, 500, 500, 500}, {5000}, {5000, 1, 5000}, {}} {
+	for _, sizes := range [][]int{{100, 200}, {900, 100}, {900, 101}, {900}, {901}, {500, 500, 500, 500}, {5000}, {5000, 1, 5000}, {}} {
 		for _, shown := range [][]int{{}, {100}, {600, 300, 600}, {5000, 5000}} {
 			var p pending
 			for i, size := range sizes {
@@ -25,8 +26,9 @@ func TestPendingParts(t *testing.T) {
 				p.set(fmt.Sprint("v", i), nil)
 				p.set(fmt.Sprint("v", i), []byte(strings.Repeat("x", size-2)))
 			}
-			next, seen := uint64(0), []string{}
-			for turns := 0; !p.empty(); turns++ {
+			next, seen, turns := uint64(0), []string{}, 0
+			one := p.bytes+p.varBytes <= limit
+			for ; !p.empty(); turns++ {
 				entries, vars := p.part(limit)
 				n, bytes := len(entries)+len(vars), 0
 				for _, e := range entries {
@@ -43,6 +45,9 @@ func TestPendingParts(t *testing.T) {
 				if n == 0 || n > 1 && bytes > limit || len(vars) > 0 && len(p.entries) > 0 || turns > 10 {
 					t.Fatalf("%v and %v: %d of %d bytes in turn %d, %d entries follow", sizes, shown, n, bytes, turns, len(p.entries))
 				}
+			}
+			if one && turns > 1 {
+				t.Errorf("%v and %v take %d turns, want one", sizes, shown, turns)
 			}
 			if slices.Sort(seen); int(next) != len(sizes) || len(slices.Compact(seen)) != len(shown) || p.bytes != 0 || p.varBytes != 0 {
 				t.Errorf("%v and %v: %d entries and %v, and %+v is left", sizes, shown, next, seen, p)

@@ -136,6 +136,19 @@ func ExampleInsecure() {
 	// none auth: bad credentials: without tokens only requests from this machine are answered
 }
 
+// A process of the same user is an admin over a Unix socket, unless it brings a token.
+func ExamplePeer() {
+	r := httptest.NewRequest("GET", "/v1/jobs", nil)
+	who, ok := auth.Peer(r)
+	fmt.Println(who.Role, who.MayCall("cart", "anna", "add"), ok)
+	r.Header.Set("Authorization", "Bearer x")
+	_, ok = auth.Peer(r)
+	fmt.Println(ok)
+	// Output:
+	// admin true true
+	// false
+}
+
 // An Authenticator of your own, for example one for a proxy that has checked the user.
 func ExampleAuthenticator() {
 	var a auth.Authenticator = behindProxy{}
@@ -164,4 +177,21 @@ func ExampleParseRole() {
 	// Output:
 	// operator true <nil>
 	// auth: no role "root": use one of none, viewer, reader, operator, admin
+}
+
+// A program keeps a book of the changes of its tokens.
+func ExampleTokenFile_OnChange() {
+	tokens, done := newTokens()
+	defer done()
+	tokens.OnChange(func(c auth.Change) { fmt.Println(len(c.Added), len(c.Edited), len(c.Revoked)) })
+	added, _, err := tokens.Add(auth.Token{Name: "worker"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := tokens.Revoke(added.ID); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// 1 0 0
+	// 0 0 1
 }

@@ -16,18 +16,23 @@ func Insecure() Authenticator { return insecure{} }
 
 type insecure struct{}
 
-// forwarded are the headers that proxies add.
-var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"}
+// passedOn returns the header that a proxy has added to a request, and nothing if there is none.
+func passedOn(r *http.Request) string {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
+		if len(r.Header.Values(name)) > 0 {
+			return name
+		}
+	}
+	return ""
+}
 
 func (insecure) Authenticate(r *http.Request) (Principal, error) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().IsLoopback() {
 		return Principal{}, fmt.Errorf("%w: without tokens only requests from this machine are answered", ErrBadCredentials)
 	}
-	for _, name := range forwarded {
-		if len(r.Header.Values(name)) > 0 {
-			return Principal{}, fmt.Errorf("%w: without tokens no request is answered that a proxy has passed on; it has the header %s", ErrBadCredentials, name)
-		}
+	if name := passedOn(r); name != "" {
+		return Principal{}, fmt.Errorf("%w: without tokens no request is answered that a proxy has passed on; it has the header %s", ErrBadCredentials, name)
 	}
 	return Principal{ID: "insecure", Name: "everyone on this machine", Role: Admin, every: true}, nil
 }

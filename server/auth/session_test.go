@@ -84,7 +84,7 @@ func hexOf(f *fixture, id string) string {
 	return string(hex)
 }
 
-// The cookie is out of reach for scripts and other sites. Over TLS it has the name and the
+// Proves V12: the cookie is out of reach for scripts and other sites. Over TLS it has the name and the
 // attributes that bind it to this host; one of plain HTTP is none there.
 func TestCookie(t *testing.T) {
 	inBubble(t, func(f *fixture) {

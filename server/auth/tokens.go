@@ -1,9 +1,11 @@
 package auth
 
 import (
+	"bytes"
 	"context"
 	"crypto/cipher"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -55,6 +57,63 @@ type TokenFile struct {
 	looks sync.Mutex           // held by the goroutine that looks whether the file has changed
 	told  string               // the last error of a look; guarded by looks
 	uses  uses
+
+	heard   sync.Mutex // guards changed
+	changed []func(Change)
+}
+
+// Change tells which tokens a look at the file has found to be other than before, by their IDs in order. A
+// token that was used is none of them.
+type Change struct {
+	Added, Revoked []string
+	Edited         []string // another name, role, prefix, grants, time or secret
+}
+
+// OnChange has f called when this TokenFile sees that the tokens have changed: by Add and Revoke, and when a request
+// comes after another process has changed the file. f must return soon, must not call the TokenFile, and may be called from any goroutine, once at a time.
+func (f *TokenFile) OnChange(told func(Change)) {
+	f.heard.Lock()
+	defer f.heard.Unlock()
+	f.changed = append(f.changed, told)
+}
+
+// tellChange calls the functions of OnChange if two views differ in a token.
+func (f *TokenFile) tellChange(before, now *view) {
+	var c Change
+	for id, k := range now.known {
+		switch old := before.known[id]; {
+		case old == nil:
+			c.Added = append(c.Added, id)
+		case !k.sameAs(old):
+			c.Edited = append(c.Edited, id)
+		}
+	}
+	for id := range before.known {
+		if now.known[id] == nil {
+			c.Revoked = append(c.Revoked, id)
+		}
+	}
+	if len(c.Added)+len(c.Edited)+len(c.Revoked) == 0 {
+		return
+	}
+	for _, ids := range [][]string{c.Added, c.Edited, c.Revoked} {
+		slices.Sort(ids)
+	}
+	f.heard.Lock()
+	defer f.heard.Unlock()
+	for _, told := range f.changed {
+		told(c)
+	}
+}
+
+// sameAs reports whether two rows are of one token, used at any time: whether the file has them alike, because a row
+// that Add has shown may have an empty list where one that was read has none.
+func (k *known) sameAs(old *known) bool {
+	one, other := k.row, old.row
+	one.LastUse, other.LastUse = time.Time{}, time.Time{}
+	a, errA := json.Marshal(one)
+	b, errB := json.Marshal(other)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
 // view is the content of the file as it was at a look. It does not change.
@@ -305,7 +364,9 @@ func (f *TokenFile) show(s *stored, st stamp, now time.Time) {
 		}
 		next.known[r.ID] = k
 	}
-	f.view.Store(next)
+	if before := f.view.Swap(next); before != nil {
+		f.tellChange(before, next)
+	}
 }
 
 // lockWait is how long a change waits for that of another process, and lockPause how long between two

@@ -1,9 +1,9 @@
 // Package cli is the command line of Holdfast: lists, one object, events, jobs and tasks, dead
-// letters, a check of all files, the work that a crash has left behind, why something does not run, and
-// the tokens of a server.
+// letters, calls, a check of all files, the work that a crash has left behind, why something does not run,
+// and the tokens of a server.
 //
-// The verbs read a directory without changing a byte of it, so that a look leaves no trace for
-// the next open. The command holdfast is Main without definitions, and it runs no user code. A
+// The verbs speak to a server, or read a directory without changing a byte of it, so that a look leaves no
+// trace for the next open. Both print the same. The command holdfast is Main without definitions, and it runs no user code. A
 // program that calls Main with its definitions also has the verbs that run user code:
 //
 //	func main() { cli.Main(cli.Program{Name: "shop", Definitions: []object.Definition{Carts}}) }
@@ -38,7 +38,7 @@ const (
 	Fine        = 0 // nothing was found that is wrong
 	Found       = 1 // a verb such as verify has found something
 	Usage       = 2 // a wrong verb, flag or argument
-	Unopened    = 3 // the store cannot be opened or read
+	Unopened    = 3 // the store cannot be opened or read, or its server cannot be reached
 	Refused     = 4 // the verb was refused, because it is not allowed or was not confirmed
 	Interrupted = 130
 )
@@ -58,12 +58,17 @@ func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errs 
 	if p.Name == "" {
 		p.Name = "holdfast"
 	}
-	s := &session{program: p, in: in, out: out, errs: errs}
+	s := &session{program: p, in: in, out: out, errs: errs, asks: isTerminal(in)}
+	return s.execute(ctx, args)
+}
+
+// execute runs the verb that args name and returns a code of exit.
+func (s *session) execute(ctx context.Context, args []string) int {
 	root := s.root()
 	root.SetArgs(append([]string{}, args...)) // for nil it would take those of the process
-	root.SetIn(in)
-	root.SetOut(out)
-	root.SetErr(errs)
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.errs)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return Fine
@@ -74,10 +79,10 @@ func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errs 
 		e = &exit{Interrupted, errors.New("interrupted")}
 	case errors.As(err, &e):
 	default: // cobra's own errors are about flags and arguments
-		e = &exit{Usage, fmt.Errorf("%w; see %s -h", err, p.Name)}
+		e = &exit{Usage, fmt.Errorf("%w; see %s -h", err, s.program.Name)}
 	}
 	if e.err != nil {
-		fmt.Fprintf(errs, "%s: %s\n", p.Name, oneLine(e.err))
+		fmt.Fprintf(s.errs, "%s: %s\n", s.program.Name, oneLine(e.err))
 	}
 	return e.code
 }
@@ -114,8 +119,9 @@ type session struct {
 	in      io.Reader
 	out     io.Writer
 	errs    io.Writer // for notes beside a result that a program reads from out
-	dir     string
+	place   place
 	format  string
+	asks    bool // in is a terminal
 }
 
 // root is the command without a verb, with the flags of all verbs.
@@ -125,11 +131,12 @@ func (s *session) root() *cobra.Command {
 		Short: "Looks at a store of durable objects and operates it",
 		Long: `Looks at a store of durable objects and operates it.
 
-The store is that of a directory which no process has open; no byte of it changes, but by
-verbs with --open or --repair, which open the store as the program itself does.
-The verbs of token change the file of tokens of a server, and no store.
-Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot open, 4 refused.`,
-		Example:       fmt.Sprintf("  %s --dir data verify\n  %[1]s --dir data ls cart", s.program.Name),
+The store is that of a server: at --addr, at --sock, or at the socket in --dir if a process answers
+there. Otherwise it is that of the directory, which no process has open, and standard error says so.
+No byte of a directory changes, but by verbs with --open or --repair, which open the store as the
+program itself does, and by restore and go. The verbs of token and backup change no store.
+Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot open or reach, 4 refused.`,
+		Example:       fmt.Sprintf("  %s --dir data why\n  %[1]s --addr http://127.0.0.1:7070 jobs ls --label failed\n  %[1]s --dir data verify", s.program.Name),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
@@ -141,9 +148,12 @@ Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot open, 4 refused.`,
 			return nil
 		},
 	}
-	root.PersistentFlags().StringVar(&s.dir, "dir", "", "directory of the store")
+	root.PersistentFlags().StringVar(&s.place.dir, "dir", "", "directory of the store; if the socket of its server answers, that server")
+	root.PersistentFlags().StringVar(&s.place.sock, "sock", "", "Unix socket of a server")
+	root.PersistentFlags().StringVar(&s.place.addr, "addr", "", "address of a server, such as http://127.0.0.1:7070; its token is in "+tokenVariable)
+	root.PersistentFlags().StringVar(&s.place.tokenFile, "token-file", "", "file with the token for --addr, in place of "+tokenVariable)
 	root.PersistentFlags().StringVarP(&s.format, "output", "o", "table", "table, wide or json")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(s.ls(), s.inspect(), s.events(), s.jobs(), s.tasks(), s.dead(), s.verify(), s.recover(), s.why(), s.token())
+	root.AddCommand(s.ls(), s.inspect(), s.events(), s.jobs(), s.tasks(), s.dead(), s.bulk(), s.verify(), s.recover(), s.why(), s.call(), s.token(), s.backup(), s.restore(), s.goes())
 	return root
 }

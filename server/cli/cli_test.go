@@ -37,9 +37,11 @@ type order struct {
 	Execution  bool
 }
 
-var (
-	carts = object.Define("cart", func(_ context.Context, st *object.State) (*cart, error) { return &cart{st}, nil })
-	put   = object.Handle(carts, "put", func(c *cart, ctx context.Context, o order) (int, error) {
+var carts, put = cartClass(object.ClassOptions{})
+
+func cartClass(o object.ClassOptions) (*object.Class[cart], *object.Method[order, int]) {
+	class := object.Define("cart", func(_ context.Context, st *object.State) (*cart, error) { return &cart{st}, nil }, o)
+	return class, object.Handle(class, "put", func(c *cart, ctx context.Context, o order) (int, error) {
 		err := errors.Join(c.st.Storage().Put(ctx, o.Key, o.Value), c.st.Emit(ctx, "put", o.Key))
 		if o.Alarm != 0 {
 			err = errors.Join(err, c.st.SetAlarm(ctx, c.st.Now().Add(o.Alarm)))
@@ -49,7 +51,7 @@ var (
 		}
 		return 0, err
 	})
-)
+}
 
 // putRaw stores a key under itself.
 var putRaw = object.Handle(carts, "putRaw", func(c *cart, ctx context.Context, key []byte) (int, error) {
@@ -65,7 +67,9 @@ const hostile = "../../jobs/pay/\x1b[2J\t<b>\n4711?"
 func killed(t *testing.T) string {
 	t.Helper()
 	live, dir := filepath.Join(t.TempDir(), "live"), filepath.Join(t.TempDir(), "data")
-	host, err := object.Open(object.Options{Dir: live}, carts)
+	died := make(chan struct{})
+	class, put := cartClass(object.ClassOptions{OnDeadLetter: func(context.Context, object.DeadLetter) { close(died) }})
+	host, err := object.Open(object.Options{Dir: live}, class)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,13 +83,7 @@ func killed(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for letters := 0; letters == 0; time.Sleep(time.Millisecond) {
-		page, err := host.DeadLetters(t.Context(), object.DeadLettersOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		letters = len(page.Letters)
-	}
+	<-died
 	if err := os.CopyFS(dir, os.DirFS(live)); err != nil {
 		t.Fatal(err)
 	}

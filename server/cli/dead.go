@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -25,6 +24,8 @@ type letter struct {
 type letters struct {
 	Letters []letter `json:"letters"`
 	Next    string   `json:"next,omitempty"` // for --after
+	// LastError is that of a letter that cannot be read, before which the page of a server ends.
+	LastError string `json:"lastError,omitempty"`
 }
 
 // dead is the verb for work that is not tried any more.
@@ -52,7 +53,7 @@ func (d *deadFilter) add(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&d.o.Class, "class", "", "only of objects of this class")
 	f.StringVar(&d.o.Name, "name", "", "only of the object with this name in --class")
-	f.StringVar(&d.o.Kind, "kind", "", "only of this kind: alarm, message, task, timer or workflow")
+	f.StringVar(&d.o.Kind, "kind", "", "only of this kind, for example task")
 	f.StringVar(&d.o.Reason, "reason", "", "only those with a reason that begins with this")
 	f.StringVar(&d.o.Error, "error", "", "only those with a last error that begins with this")
 	f.StringVar(&d.since, "since", "", "only those that died at that time or later, or so long ago, such as 24h")
@@ -87,10 +88,6 @@ func (s *session) deadList() *cobra.Command {
 		Example: "  dead ls\n  dead ls --kind task --error \"connection refused\" --since 24h",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cursor, err := hex.DecodeString(after)
-			if err != nil {
-				return usage("--after is %q: write what the page before has printed", after)
-			}
 			o, err := filter.options()
 			if err != nil {
 				return err
@@ -98,8 +95,8 @@ func (s *session) deadList() *cobra.Command {
 			if err := page(limit); err != nil {
 				return err
 			}
-			o.After, o.Limit = cursor, limit
-			return s.read(func(_ *storage.Store, r object.Reader) error { return s.listDead(c.Context(), r, o) })
+			o.Limit = limit
+			return s.look(c.Context(), func(src source) error { return s.listDead(c.Context(), src, o, after) })
 		},
 	}
 	filter.add(c)
@@ -108,14 +105,16 @@ func (s *session) deadList() *cobra.Command {
 	return c
 }
 
-func (s *session) listDead(ctx context.Context, r object.Reader, o object.DeadLettersOptions) error {
-	list, err := r.DeadLetters(ctx, o)
+func (s *session) listDead(ctx context.Context, src source, o object.DeadLettersOptions, after string) error {
+	found, err := src.letters(ctx, o, after)
 	if err != nil {
 		return err
 	}
-	found, rows := letters{Letters: []letter{}, Next: hex.EncodeToString(list.Next)}, [][]string{}
-	for _, d := range list.Letters {
-		found.Letters = append(found.Letters, letter{d.ID, d.Seq, d})
+	rows := [][]string{}
+	if found.Letters == nil {
+		found.Letters = []letter{}
+	}
+	for _, d := range found.Letters {
 		rows = append(rows, []string{shownID(d.ID), fmt.Sprint(d.Seq), shown(d.Kind), at(d.Died), fmt.Sprint(d.Attempts), shown(d.Reason), quoted(d.LastError)})
 	}
 	if len(rows) == 0 && found.Next == "" {
@@ -123,6 +122,9 @@ func (s *session) listDead(ctx context.Context, r object.Reader, o object.DeadLe
 	}
 	if err := s.print(found, []string{"OBJECT", "SEQ", "KIND", "DIED", "FAILED", "REASON", "ERROR"}, rows); err != nil {
 		return err
+	}
+	if found.LastError != "" {
+		s.note("a letter cannot be read: %s", value([]byte(found.LastError)))
 	}
 	if found.Next != "" {
 		s.note("more: --after %s", found.Next)
@@ -145,8 +147,8 @@ func (s *session) deadShow() *cobra.Command {
 			if err != nil {
 				return usage("%q is no number of a dead letter: take one of dead ls", args[1])
 			}
-			return s.read(func(_ *storage.Store, r object.Reader) error {
-				d, err := r.DeadLetter(c.Context(), id, seq)
+			return s.look(c.Context(), func(src source) error {
+				d, err := src.letter(c.Context(), id, seq)
 				if err != nil {
 					return err
 				}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -14,11 +15,15 @@ import (
 func (s *session) events() *cobra.Command {
 	var after uint64
 	var limit int
+	var follow bool
 	c := &cobra.Command{
-		Use:     "events CLASS/NAME",
-		Short:   "List the events of an object, the oldest first",
-		Long:    "List the events of an object that are kept, the oldest first, also of one that was deleted.",
-		Example: "  events report/daily\n  events report/daily --after 4294967301 --limit 20",
+		Use:   "events CLASS/NAME",
+		Short: "List the events of an object, the oldest first",
+		Long: `List the events of an object that are kept, the oldest first, also of one that was deleted.
+
+With -f a server goes on with each new event until the verb is interrupted. Of a job a server tells the
+newest 20 without their data, and with -f those from now on with it.`,
+		Example: "  events cart/alice\n  events cart/alice --after 4294967301 --limit 20\n  events report/daily -f",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := idOf(args[0])
@@ -28,16 +33,35 @@ func (s *session) events() *cobra.Command {
 			if err := page(limit); err != nil {
 				return err
 			}
-			return s.read(func(_ *storage.Store, r object.Reader) error { return s.listEvents(c.Context(), r, id, after, limit) })
+			if follow {
+				return s.followEvents(c.Context(), id, after)
+			}
+			return s.look(c.Context(), func(src source) error { return s.listEvents(c.Context(), src, id, after, limit) })
 		},
 	}
 	c.Flags().Uint64Var(&after, "after", 0, "begin behind the event with this number")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with the events as they happen")
 	c.Flags().IntVar(&limit, "limit", object.DefaultPage, fmt.Sprintf("at most so many, up to %d", object.MaxPage))
 	return c
 }
 
-func (s *session) listEvents(ctx context.Context, r object.Reader, id storage.ID, after uint64, limit int) error {
-	events, err := r.Events(ctx, id, after, limit)
+// followEvents prints events of an object until ctx ends, each on a line of its own.
+func (s *session) followEvents(ctx context.Context, id storage.ID, after uint64) error {
+	l, err := s.served("events -f")
+	if err != nil {
+		return err
+	}
+	return refused(l.follow(ctx, id, after, func(e object.Event) error {
+		if s.format == "json" {
+			return json.NewEncoder(s.out).Encode(e)
+		}
+		_, err := fmt.Fprintf(s.out, "%d  %s  %s  %s\n", e.Seq, at(e.At), shown(e.Kind), value(e.Data))
+		return err
+	}))
+}
+
+func (s *session) listEvents(ctx context.Context, src source, id storage.ID, after uint64, limit int) error {
+	events, err := src.events(ctx, id, after, limit)
 	if err != nil {
 		return err
 	}

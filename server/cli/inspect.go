@@ -50,7 +50,7 @@ JSON has a replacement character for each byte of it that is none. nextKeyBytes 
 				}
 				keys.Start = string(start)
 			}
-			return s.read(func(_ *storage.Store, r object.Reader) error { return s.show(c.Context(), r, id, keys) })
+			return s.look(c.Context(), func(src source) error { return s.show(c.Context(), src, id, keys) })
 		},
 	}
 	c.Flags().BoolVar(&keys.Values, "values", false, "show values too")
@@ -61,16 +61,11 @@ JSON has a replacement character for each byte of it that is none. nextKeyBytes 
 	return c
 }
 
-func (s *session) show(ctx context.Context, r object.Reader, id storage.ID, o object.KeysOptions) error {
-	in, err := r.Inspect(ctx, id)
+func (s *session) show(ctx context.Context, src source, id storage.ID, o object.KeysOptions) error {
+	in, err := src.inspect(ctx, id, o)
 	if err != nil {
 		return err
 	}
-	keys, err := r.Keys(ctx, id, o)
-	if err != nil {
-		return err
-	}
-	in.Keys, in.NextKey, in.NextKeyBytes = keys.Keys, keys.Next, keys.NextBytes
 	if s.format == "json" {
 		view := inspection{Inspection: in}
 		for _, d := range in.DeadLetters {

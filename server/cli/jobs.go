@@ -15,6 +15,11 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
+// liveHelp says in the help of a verb where it runs.
+const liveHelp = `A server runs it. Without one it is refused, unless --open is given.
+
+`
+
 // openHelp says in the help of a verb how it changes the store.
 const openHelp = `With --open it opens the store as the program itself does, and ends in order: alarms that
 are due fire, and jobs run meanwhile. Work that it cuts off goes on at the next open, at no
@@ -52,7 +57,7 @@ func (s *session) jobsList() *cobra.Command {
 			if err := page(o.Limit); err != nil {
 				return err
 			}
-			return s.read(func(_ *storage.Store, r object.Reader) error { return s.listJobs(c.Context(), r, o) })
+			return s.look(c.Context(), func(src source) error { return s.listJobs(c.Context(), src, o) })
 		},
 	}
 	c.Flags().StringVar(&o.Label, "label", "", "only those that are failed, paused, stuck, stopped, completed or cancelled")
@@ -62,10 +67,10 @@ func (s *session) jobsList() *cobra.Command {
 	return c
 }
 
-func (s *session) listJobs(ctx context.Context, r object.Reader, o admin.JobsOptions) error {
-	list, err := admin.Cold(r).Jobs(ctx, o)
+func (s *session) listJobs(ctx context.Context, src source, o admin.JobsOptions) error {
+	list, err := src.jobs(ctx, o)
 	if err != nil {
-		return asked(err)
+		return err
 	}
 	rows := [][]string{}
 	for _, j := range list.Jobs {
@@ -94,8 +99,9 @@ func (s *session) jobsView() *cobra.Command {
 		Short: "Show a view of a job, or of a pool or task, as JSON",
 		Long: `Show a view of a job, or of a pool or task, as JSON.
 
-Without --open it reads the rows of the directory, which tell these views: status, state of a
-continuous job, history of a workflow, and tasks of a pool.
+A server shows all views that jobs verbs lists, and of pools and tasks stats, status and wait. A
+directory without --open shows those that rows tell: status, state of a continuous job, history of a
+workflow, and tasks of a pool.
 
 ` + openHelp + " It has all views that jobs verbs lists.",
 		Example: "  jobs view status report/daily\n  jobs view tasks thumbs '{\"states\": [\"dead\"]}'",
@@ -105,10 +111,10 @@ continuous job, history of a workflow, and tasks of a pool.
 			if open {
 				return s.onHost(c.Context(), "jobs view --open", func(a *admin.Admin) ([]byte, error) { return a.View(c.Context(), id, args[0], arg) })
 			}
-			return s.read(func(_ *storage.Store, r object.Reader) error {
-				raw, err := admin.Cold(r).View(c.Context(), id, args[0], arg)
+			return s.look(c.Context(), func(src source) error {
+				raw, err := src.view(c.Context(), id, args[0], arg)
 				if err != nil {
-					return asked(err)
+					return err
 				}
 				return s.answer(raw)
 			})
@@ -121,27 +127,62 @@ continuous job, history of a workflow, and tasks of a pool.
 // jobsDo runs a verb on a job.
 func (s *session) jobsDo() *cobra.Command {
 	var open bool
+	var key string
 	c := &cobra.Command{
-		Use:     "do VERB CLASS[/ID] [JSON] --open",
+		Use:     "do VERB CLASS[/ID] [JSON]",
 		Short:   "Run a verb on a job, or on a pool or task; jobs verbs lists them",
-		Long:    "Run a verb on a job, or on a pool or task. The verbs are those that jobs verbs lists.\n\n" + openHelp + " Without --open it is refused.",
-		Example: "  jobs do resume report/daily --open\n  jobs do stop report/daily '{\"reason\": \"no longer needed\"}' --open",
+		Long:    "Run a verb on a job, or on a pool or task. The verbs are those that jobs verbs lists.\n\n" + liveHelp + openHelp,
+		Example: "  jobs do resume report/daily\n  jobs do stop report/daily '{\"reason\": \"no longer needed\"}'\n  jobs do pause thumbs",
 		Args:    cobra.RangeArgs(2, 3),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, arg := target(args)
-			return s.do(c.Context(), open, "jobs do", id, args[0], arg)
+			if key != "" && open {
+				return usage("--key is for a server")
+			}
+			return s.do(c.Context(), open, "jobs do", id, verb{name: args[0], arg: arg, key: key})
 		},
 	}
 	openFlag(c, &open)
+	c.Flags().StringVar(&key, "key", "", "idempotency key of enqueue or signal: for a day a repeat with it adds nothing")
 	return c
 }
 
-// do runs a verb, if the store may be opened for it.
-func (s *session) do(ctx context.Context, open bool, verb string, id storage.ID, name string, arg []byte) error {
-	if !open {
-		return &exit{Refused, fmt.Errorf("%s runs code of the program on the store: give --open to open it, with which alarms fire and jobs run meanwhile", verb)}
+// verb is a verb, or a view, of a job, a pool or a task.
+type verb struct {
+	name string
+	arg  []byte
+	key  string // idempotency key; empty: none
+	view bool
+	pool bool // of a pool or a task, if the server does not tell
+}
+
+// do runs a verb on a server, or on the directory if that may be opened for it. command is how it was called.
+func (s *session) do(ctx context.Context, open bool, command string, id storage.ID, v verb) error {
+	if open {
+		return s.onHost(ctx, command+" --open", func(a *admin.Admin) ([]byte, error) {
+			if v.view {
+				return a.View(ctx, id, v.name, v.arg)
+			}
+			return a.Do(ctx, id, v.name, v.arg)
+		})
 	}
-	return s.onHost(ctx, verb+" --open", func(a *admin.Admin) ([]byte, error) { return a.Do(ctx, id, name, arg) })
+	c, err := s.server()
+	switch {
+	case err != nil:
+		return err
+	case c == nil:
+		return &exit{Refused, fmt.Errorf("%s runs code of the program on the store, and no server answers: start the program, or give --open to open the store, with which alarms fire and jobs run meanwhile", command)}
+	}
+	l := &live{c}
+	run := func() ([]byte, error) { return l.do(ctx, id, v.name, v.arg, v.key, v.pool) }
+	if v.view {
+		run = func() ([]byte, error) { return l.wait(ctx, id) }
+	}
+	raw, err := run()
+	if err != nil {
+		return refused(err)
+	}
+	return s.answer(raw)
 }
 
 // onHost opens the store with the classes of the program and prints the answer of fn.
@@ -159,14 +200,18 @@ func (s *session) onHost(ctx context.Context, verb string, fn func(*admin.Admin)
 func (s *session) jobsVerbs() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verbs [CLASS]",
-		Short: "List the verbs and views of the job types that this program defines",
+		Short: "List the verbs and views of the job types of the server, or else of this program",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			class := ""
 			if len(args) > 0 {
 				class = args[0]
 			}
-			return s.listVerbs(class)
+			defines, all, err := s.tables(c.Context())
+			if err != nil {
+				return err
+			}
+			return s.listVerbs(defines, all, class)
 		},
 	}
 }
@@ -178,19 +223,38 @@ type described struct {
 	verbs.Description
 }
 
-func (s *session) listVerbs(class string) error {
-	found, rows := []described{}, [][]string{}
+// tables are the job types of the server, or those of this program if none answers. defines names the one.
+func (s *session) tables(ctx context.Context) (defines string, all []table, err error) {
+	if s.place != (place{}) {
+		c, err := s.server()
+		if err != nil {
+			return "", nil, err
+		}
+		if c != nil {
+			all, err = (&live{c}).tables(ctx)
+			return "the server", all, refused(err)
+		}
+	}
 	for _, d := range s.program.Definitions {
-		d, ok := d.(verbs.Described)
-		if !ok || class != "" && class != d.Name() {
+		if d, ok := d.(verbs.Described); ok {
+			t := d.Verbs()
+			all = append(all, table{d.Name(), t.Kind(), t.Verbs(), t.Views()})
+		}
+	}
+	return s.program.Name, all, nil
+}
+
+func (s *session) listVerbs(defines string, all []table, class string) error {
+	found, rows := []described{}, [][]string{}
+	for _, t := range all {
+		if class != "" && class != t.Class {
 			continue
 		}
-		table := d.Verbs()
-		for _, v := range table.Verbs() {
-			found = append(found, described{d.Name(), false, v})
+		for _, v := range t.Verbs {
+			found = append(found, described{t.Class, false, v})
 		}
-		for _, v := range table.Views() {
-			found = append(found, described{d.Name(), true, v})
+		for _, v := range t.Views {
+			found = append(found, described{t.Class, true, v})
 		}
 	}
 	for _, v := range found {
@@ -201,12 +265,12 @@ func (s *session) listVerbs(class string) error {
 		if v.Whole {
 			of = shown(v.Class)
 		}
-		rows = append(rows, []string{do + " " + v.Name, of, value([]byte(v.Argument)), v.Help})
+		rows = append(rows, []string{do + " " + shown(v.Name), of, dash(string(v.Role)), value([]byte(v.Argument)), value([]byte(v.Help))})
 	}
 	if len(found) == 0 {
-		s.note("%s defines no such job type", s.program.Name)
+		s.note("%s defines no such job type", defines)
 	}
-	return s.print(found, []string{"VERB", "OF", "ARGUMENT", "DOES"}, rows)
+	return s.print(found, []string{"VERB", "OF", "NEEDS", "ARGUMENT", "DOES"}, rows)
 }
 
 // target is the job, or the whole definition, that the second argument names, and the third
@@ -225,6 +289,8 @@ func asked(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, context.Canceled):
+		return err
 	case errors.Is(err, object.ErrStorage), errors.Is(err, storage.ErrCorrupt):
 		return &exit{Unopened, err}
 	case errors.Is(err, verbs.ErrUnknown), errors.Is(err, jobs.ErrInvalid), errors.Is(err, object.ErrBadName), errors.Is(err, admin.ErrNoType):
@@ -242,6 +308,6 @@ func (s *session) answer(raw []byte) error {
 		s.note("done")
 		return nil
 	}
-	_, err := fmt.Fprintf(s.out, "%s\n", raw)
+	_, err := fmt.Fprintf(s.out, "%s\n", printable(raw))
 	return err
 }

@@ -36,14 +36,14 @@ The next page begins --after the last name of a page. Sizes are shown with -o wi
 			if _, err := storage.NewLabel(o.Label); err != nil {
 				return usage("--label: %v", err)
 			}
-			return s.read(func(_ *storage.Store, r object.Reader) error {
+			return s.look(c.Context(), func(src source) error {
 				if len(args) == 0 {
 					if objectFlags(c) {
 						return usage("--prefix, --label, --after and --limit are for the objects of a class: write ls CLASS")
 					}
-					return s.listClasses(c.Context(), r)
+					return s.listClasses(c.Context(), src)
 				}
-				return s.listObjects(c.Context(), r, args[0], o)
+				return s.listObjects(c.Context(), src, args[0], o)
 			})
 		},
 	}
@@ -64,23 +64,18 @@ func objectFlags(c *cobra.Command) bool {
 	return false
 }
 
-func (s *session) listClasses(ctx context.Context, r object.Reader) error {
-	names, err := r.StoredClasses(ctx)
+func (s *session) listClasses(ctx context.Context, src source) error {
+	classes, err := src.classes(ctx)
 	if err != nil {
 		return err
 	}
-	classes, rows := []class{}, [][]string{}
-	for _, name := range names {
-		infos, err := r.Objects(ctx, name, object.ObjectsOptions{Limit: object.MaxPage})
-		if err != nil {
-			return err
-		}
-		of := class{Name: name, Objects: len(infos), More: len(infos) == object.MaxPage}
+	rows := [][]string{}
+	for _, of := range classes {
 		count := fmt.Sprint(of.Objects)
 		if of.More {
 			count += " or more"
 		}
-		classes, rows = append(classes, of), append(rows, []string{shown(name), count})
+		rows = append(rows, []string{shown(of.Name), count})
 	}
 	if len(classes) == 0 {
 		s.note("the store has no objects")
@@ -88,9 +83,9 @@ func (s *session) listClasses(ctx context.Context, r object.Reader) error {
 	return s.print(classes, []string{"CLASS", "OBJECTS"}, rows)
 }
 
-func (s *session) listObjects(ctx context.Context, r object.Reader, class string, o object.ObjectsOptions) error {
+func (s *session) listObjects(ctx context.Context, src source, class string, o object.ObjectsOptions) error {
 	o.Sizes = s.format != "table"
-	infos, err := r.Objects(ctx, class, o)
+	infos, err := src.objects(ctx, class, o)
 	if err != nil {
 		return err
 	}

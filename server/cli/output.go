@@ -9,6 +9,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -88,6 +90,25 @@ func printJSON(w io.Writer, v any) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
+}
+
+// printable is JSON with an escape in place of each character that a terminal would not print. Such a character
+// is in a string, because all others are ASCII. Bytes that are no JSON are printed as a value.
+func printable(raw []byte) []byte {
+	if !json.Valid(raw) || !utf8.Valid(raw) {
+		return []byte(value(raw))
+	}
+	var b []byte
+	for _, r := range string(raw) {
+		if strconv.IsPrint(r) || r == '\n' || r == '\t' {
+			b = utf8.AppendRune(b, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			b = fmt.Appendf(b, `\u%04x`, unit)
+		}
+	}
+	return b
 }
 
 // note writes a line for people: nothing of it goes into JSON.

@@ -18,8 +18,10 @@ func (s *session) recover() *cobra.Command {
 	var repair bool
 	c := &cobra.Command{
 		Use:   "recover",
-		Short: "Tell what the next open of the store finds to do, or do it with --repair",
-		Long: `Tell what the next open of the store finds to do: executions that were cut off, alarms that
+		Short: "Tell what the next open of the store finds to do, or do it with --repair; of a server, what it has recovered",
+		Long: `A server tells what it has recovered since its start: a line for each execution that was cut off.
+
+Of a directory, tell what the next open of the store finds to do: executions that were cut off, alarms that
 are due, and jobs with rows that contradict one another. Nothing changes.
 
 With --repair the program opens the store with its own classes, recovers, wakes each job
@@ -31,11 +33,33 @@ It exits with 1 if there is something to recover.`,
 			if repair {
 				return s.repair(c.Context())
 			}
-			return s.read(func(store *storage.Store, _ object.Reader) error { return s.lookAhead(c.Context(), store) })
+			return s.look(c.Context(), func(src source) error {
+				if l, ok := src.(*live); ok {
+					return s.recovered(c.Context(), l)
+				}
+				return s.lookAhead(c.Context(), src.(*cold).store)
+			})
 		},
 	}
 	c.Flags().BoolVar(&repair, "repair", false, "open the store with the classes of this program and recover")
 	return c
+}
+
+// recovered prints what a server has recovered since its start.
+func (s *session) recovered(ctx context.Context, l *live) error {
+	report, err := l.recovered(ctx)
+	if err != nil {
+		return err
+	}
+	if s.format == "json" {
+		err = printJSON(s.out, report)
+	} else {
+		err = report.Write(s.out, 0)
+	}
+	if err == nil && report.Total > 0 {
+		err = &exit{code: Found}
+	}
+	return err
 }
 
 func (s *session) lookAhead(ctx context.Context, store *storage.Store) error {

@@ -8,17 +8,15 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server/internal/socket"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // read opens the store of --dir to be read and gives it to fn.
 func (s *session) read(fn func(*storage.Store, object.Reader) error) error {
-	if s.dir == "" {
-		return usage("--dir is missing: name the directory of the store")
-	}
-	store, err := storage.OpenReadOnly(storage.Options{Dir: s.dir})
+	store, err := storage.OpenReadOnly(storage.Options{Dir: s.place.dir})
 	if err != nil {
-		return unopened(err)
+		return s.unopened(err)
 	}
 	err = fn(store, object.NewReader(store))
 	return errors.Join(refused(err), unopened(store.Close()))
@@ -31,17 +29,17 @@ func (s *session) open(ctx context.Context, verb string, fn func(*object.Host) e
 	if len(s.program.Definitions) == 0 {
 		return &exit{Refused, fmt.Errorf("%s knows no classes, so it cannot run their code: use the %s of the program that defines them", s.program.Name, verb)}
 	}
-	if s.dir == "" {
-		return usage("--dir is missing: name the directory of the store")
+	if err := s.directoryOnly(verb); err != nil {
+		return err
 	}
-	if err := exists(s.dir); err != nil {
+	if err := s.exists(); err != nil {
 		return err
 	}
 	o := s.program.Options
-	o.Dir = s.dir
+	o.Dir = s.place.dir
 	host, err := object.Open(o, s.program.Definitions...)
 	if err != nil {
-		return unopened(err)
+		return s.unopened(err)
 	}
 	err = fn(host)
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -54,12 +52,21 @@ func (s *session) open(ctx context.Context, verb string, fn func(*object.Host) e
 }
 
 // exists refuses a directory that holds no store, because Open would make one in it.
-func exists(dir string) error {
-	store, err := storage.OpenReadOnly(storage.Options{Dir: dir})
+func (s *session) exists() error {
+	store, err := storage.OpenReadOnly(storage.Options{Dir: s.place.dir})
 	if err != nil {
-		return unopened(err)
+		return s.unopened(err)
 	}
 	return unopened(store.Close())
+}
+
+// unopened is the error of the store of --dir, with the socket of the process that has it, if there is one.
+func (s *session) unopened(err error) error {
+	at, none := socket.Place(socket.Of(s.place.dir))
+	if errors.Is(err, storage.ErrLocked) && none == nil && socket.Answers(at) {
+		err = fmt.Errorf("%w; its server answers on the socket %q", err, at)
+	}
+	return unopened(err)
 }
 
 // refused gives the error of a look its code of exit: an argument that the store refuses is a
@@ -69,6 +76,13 @@ func refused(err error) error {
 	switch {
 	case err == nil, errors.As(err, &e):
 		return err
+	case errors.Is(err, context.Canceled):
+		return err
+	}
+	if code, ok := codeOf(err); ok {
+		return &exit{code, err}
+	}
+	switch {
 	case errors.Is(err, object.ErrBadName), errors.Is(err, object.ErrNoDeadLetter), errors.Is(err, storage.ErrBadCursor):
 		return &exit{Usage, err}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast-dev/holdfast/admin"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -51,7 +50,7 @@ func (s *session) tasksList() *cobra.Command {
 			if err := page(o.Limit); err != nil {
 				return err
 			}
-			return s.read(func(_ *storage.Store, r object.Reader) error { return s.listTasks(c.Context(), r, args[0], o) })
+			return s.look(c.Context(), func(src source) error { return s.listTasks(c.Context(), src, args[0], o) })
 		},
 	}
 	c.Flags().StringSliceVar(&states, "state", nil, "only those that are pending, running or dead")
@@ -62,10 +61,10 @@ func (s *session) tasksList() *cobra.Command {
 	return c
 }
 
-func (s *session) listTasks(ctx context.Context, r object.Reader, pool string, o workerpool.TasksOptions) error {
-	list, err := admin.Cold(r).Tasks(ctx, pool, o)
+func (s *session) listTasks(ctx context.Context, src source, pool string, o workerpool.TasksOptions) error {
+	list, err := src.tasks(ctx, pool, o)
 	if err != nil {
-		return asked(err)
+		return err
 	}
 	rows := [][]string{}
 	for _, t := range list.Tasks {
@@ -98,10 +97,10 @@ func (s *session) tasksEnqueue() *cobra.Command {
 		Idempotent string          `json:"idempotent,omitempty"`
 	}{}
 	c := &cobra.Command{
-		Use:     "enqueue POOL JSON --open",
+		Use:     "enqueue POOL JSON",
 		Short:   "Add a task with an input",
-		Long:    "Add a task with an input, as JSON.\n\n" + openHelp + " Without --open it is refused.",
-		Example: "  tasks enqueue thumbs '{\"image\": \"a.png\"}' --key anna --open",
+		Long:    "Add a task with an input, as JSON.\n\n" + liveHelp + openHelp,
+		Example: "  tasks enqueue thumbs '{\"image\": \"a.png\"}' --key anna",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if o.In = json.RawMessage(args[1]); !json.Valid(o.In) {
@@ -111,7 +110,7 @@ func (s *session) tasksEnqueue() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.do(c.Context(), open, "tasks enqueue", storage.ID{Class: args[0]}, "enqueue", arg)
+			return s.do(c.Context(), open, "tasks enqueue", storage.ID{Class: args[0]}, verb{name: "enqueue", arg: arg, pool: true})
 		},
 	}
 	f := c.Flags()
@@ -128,20 +127,17 @@ func (s *session) tasksEnqueue() *cobra.Command {
 func (s *session) taskVerb(name, short string, view bool) *cobra.Command {
 	var open bool
 	c := &cobra.Command{
-		Use:     name + " POOL/TASK --open",
+		Use:     name + " POOL/TASK",
 		Short:   short,
-		Long:    short + ".\n\n" + openHelp + " Without --open it is refused.",
-		Example: "  tasks " + name + " thumbs/0-17 --open",
+		Long:    short + ".\n\n" + liveHelp + openHelp,
+		Example: "  tasks " + name + " thumbs/0-17",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := idOf(args[0])
 			if err != nil {
 				return err
 			}
-			if open && view {
-				return s.onHost(c.Context(), "tasks "+name+" --open", func(a *admin.Admin) ([]byte, error) { return a.View(c.Context(), id, name, nil) })
-			}
-			return s.do(c.Context(), open, "tasks "+name, id, name, nil)
+			return s.do(c.Context(), open, "tasks "+name, id, verb{name: name, view: view, pool: true})
 		},
 	}
 	openFlag(c, &open)

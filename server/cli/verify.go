@@ -36,8 +36,8 @@ It exits with 1 if it finds something, and names the file or the object. After %
 it stops.`, storage.MaxFindings),
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if s.dir == "" {
-				return usage("--dir is missing: name the directory of the store")
+			if err := s.directoryOnly("verify"); err != nil {
+				return err
 			}
 			return s.check(c.Context(), c.ErrOrStderr())
 		},
@@ -47,7 +47,7 @@ it stops.`, storage.MaxFindings),
 func (s *session) check(ctx context.Context, errs io.Writer) error {
 	found := []finding{}
 	began, bar := time.Now(), newProgress(errs)
-	o := storage.Options{Dir: s.dir}
+	o := storage.Options{Dir: s.place.dir}
 	_, err := storage.Verify(ctx, o, storage.Verification{
 		Progress: bar.tell,
 		Found: func(f storage.Finding) {
@@ -57,7 +57,7 @@ func (s *session) check(ctx context.Context, errs io.Writer) error {
 	bar.done()
 	many := errors.Is(err, storage.ErrManyFindings)
 	if err != nil && !many {
-		return unopened(err)
+		return s.unopened(err)
 	}
 	if len(found) == 0 {
 		if found, err = s.scrub(ctx); err != nil {
@@ -76,9 +76,9 @@ func (s *session) check(ctx context.Context, errs io.Writer) error {
 // scrub looks for jobs with rows that contradict one another. A job that may be idle by design
 // is no finding.
 func (s *session) scrub(ctx context.Context) (found []finding, err error) {
-	store, err := storage.OpenReadOnly(storage.Options{Dir: s.dir})
+	store, err := storage.OpenReadOnly(storage.Options{Dir: s.place.dir})
 	if err != nil {
-		return nil, unopened(err)
+		return nil, s.unopened(err)
 	}
 	p, err := recovery.LookAhead(ctx, store, time.Now())
 	found = []finding{}
@@ -133,8 +133,14 @@ type progress struct {
 	total int64
 }
 
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 func newProgress(w io.Writer) *progress {
-	if f, ok := w.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+	if !isTerminal(w) {
 		w = nil
 	}
 	return &progress{w: w}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast-dev/holdfast/admin/why"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
-	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -29,13 +28,13 @@ Without an argument it exits with 1 if it has found something.`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return s.look(func(src why.Source) error { return s.everything(c.Context(), src) })
+				return s.look(c.Context(), func(src source) error { return s.everything(c.Context(), src) })
 			}
 			id, err := idOf(args[0])
 			if err != nil {
 				return err
 			}
-			return s.explain(func(src why.Source) (why.Answer, error) { return why.Object(c.Context(), src, id) })
+			return s.explain(c.Context(), func(src source) (why.Answer, error) { return src.why(c.Context(), id) })
 		},
 	}
 	c.AddCommand(&cobra.Command{
@@ -49,22 +48,15 @@ Without an argument it exits with 1 if it has found something.`,
 			if err != nil {
 				return usage("%q is no task: write POOL/ID, for example thumbs/0-17", args[0])
 			}
-			return s.explain(func(src why.Source) (why.Answer, error) { return why.Task(c.Context(), src, pool, id) })
+			return s.explain(c.Context(), func(src source) (why.Answer, error) { return src.whyTask(c.Context(), pool, id) })
 		},
 	})
 	return c
 }
 
-// look gives fn the store of --dir to ask.
-func (s *session) look(fn func(why.Source) error) error {
-	return s.read(func(store *storage.Store, _ object.Reader) error {
-		return fn(why.Cold(store, time.Now(), s.program.Definitions...))
-	})
-}
-
 // explain prints one answer.
-func (s *session) explain(ask func(why.Source) (why.Answer, error)) error {
-	return s.look(func(src why.Source) error {
+func (s *session) explain(ctx context.Context, ask func(source) (why.Answer, error)) error {
+	return s.look(ctx, func(src source) error {
 		a, err := ask(src)
 		if err != nil {
 			return err
@@ -117,8 +109,8 @@ func atOrNone(t time.Time) string {
 }
 
 // everything prints all that is overdue or stuck.
-func (s *session) everything(ctx context.Context, src why.Source) error {
-	o, err := why.All(ctx, src)
+func (s *session) everything(ctx context.Context, src source) error {
+	o, err := src.whyAll(ctx)
 	if err != nil {
 		return err
 	}

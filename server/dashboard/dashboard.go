@@ -1,6 +1,6 @@
 // Package dashboard writes the pages of the server: HTML for an operator's browser.
 //
-// It stands on values alone: package server reads the host, leaves out what the principal may
+// It stands on values alone: package server reads the host, leaves out the values that the principal may
 // not see, and gives each page its struct. So no page can show more than the API.
 //
 // # How it works
@@ -43,9 +43,11 @@ type Page interface {
 type Frame struct {
 	Now     time.Time // the page tells when it was made
 	Self    Link      // the page itself, with its filters
-	Who     string    // the principal; empty if nobody has signed in
+	Who     string    // the principal; empty before a sign-in
 	Role    string    // of the principal
 	Lists   bool      // the principal may see lists, and not only single objects
+	Audit   bool      // the principal may see the audit
+	Backups bool      // there are backups, and the principal may see them
 	SignOut bool      // there is a session to end
 	Part    string    // the only part to write; empty: the whole page
 }

@@ -9,7 +9,8 @@ import (
 // Dead is a page of dead letters.
 type Dead struct {
 	Class, Name, Kind, Reason, Error string // the filters
-	Texts                            bool   // the principal may see errors and reasons, and filter by them
+	Kinds                            []string
+	Texts                            bool // the principal may see errors and reasons, and filter by them
 	Letters                          []object.DeadLetter
 	Next                             string // the parameter after of the next page; empty: this is the last
 	Damaged                          bool   // the page ends before a letter that cannot be read

@@ -19,7 +19,7 @@ func ExampleWrite() {
 	// Output: dashboard: the page has no such part
 }
 
-// Each name is a parameter of an address, whatever it looks like.
+// Each name is a parameter of an address, even if it looks like a path.
 func ExampleLink() {
 	to, err := dashboard.Link{Route: "object"}.With("class", "cart", "name", "../../metrics?")
 	if err != nil {

@@ -14,14 +14,17 @@ type navItem struct {
 
 func item(v view, route, text string) navItem { return navItem{route, text, v.Self.Route == route} }
 
-// morePages tells where a list goes on.
-type morePages struct {
+// listEnd tells how a page of a list ends.
+type listEnd struct {
+	Rows  int // how many there are on the page
 	Self  Link
 	Next  string // the parameter after of the next page; empty: there is none
 	Later bool   // this page is not the first
 }
 
-func pager(self Link, next string) morePages { return morePages{self, next, self.Query.Has("after")} }
+func pager(self Link, next string, rows int) listEnd {
+	return listEnd{rows, self, next, self.Query.Has("after")}
+}
 
 // rawKey returns the bytes of a key.
 func rawKey(k object.KeyInfo) string {
@@ -31,7 +34,7 @@ func rawKey(k object.KeyInfo) string {
 	return k.Key
 }
 
-// Topic names what a part of a page shows: all objects of a class if name is empty, or one. A page is live by the
+// Topic names the subject of a part of a page: all objects of a class if name is empty, or one. A page is live by the
 // topics that the server tells it. It has no character that HTML changes.
 func Topic(class, name string) string {
 	if name == "" {

@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"maps"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -22,9 +24,16 @@ type Jobs struct {
 
 func (Jobs) page() (name, title string) { return "jobs", "Jobs" }
 
-// JobLabels are the labels that a stored job can have.
-func (Jobs) JobLabels() []string {
-	return []string{"failed", "stuck", "paused", "stopped", "completed", "cancelled"}
+// Labels are the labels that jobs of the host have now, and that of the filter, in order.
+func (j Jobs) Labels() []string {
+	all := map[string]bool{j.Label: true}
+	for _, t := range j.Types {
+		for _, l := range t.Labels {
+			all[l.Label] = true
+		}
+	}
+	delete(all, "")
+	return slices.Sorted(maps.Keys(all))
 }
 
 // Job is the page of one job.
@@ -44,7 +53,7 @@ func (j Job) page() (name, title string) {
 	return "job", Name(j.ID.Class) + "/" + Name(j.ID.Name)
 }
 
-// Run is what a run of a workflow tells of itself.
+// Run is the progress of a run of a workflow, as the run tells it.
 type Run struct {
 	Status  workflow.Status
 	Error   string // why it has told nothing; the fields beside it are empty then
@@ -70,7 +79,7 @@ func (v View) page() (name, title string) {
 	return "view", v.View + " of " + Name(v.ID.Class) + "/" + Name(v.ID.Name)
 }
 
-// word tells what work does now, in one of three words or by its status: it is running; it is due
+// word returns the present state of work as one of three words, or its status: it is running; it is due
 // and queued; or it is waiting for a time or an event. A stored job with the status running has no
 // open run, so it is not called so.
 func word(s jobs.Status, alarm time.Time) string {

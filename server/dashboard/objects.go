@@ -41,6 +41,11 @@ type Object struct {
 	ID    storage.ID
 	State object.Inspection // without Keys
 	Why   why.Answer
+	// Turns are the turns under way, that which holds the object first and then those that are lent out, the oldest first;
+	// MoreTurns says that there are more. Mailbox is how many wait.
+	Turns     []Turn
+	MoreTurns bool
+	Mailbox   object.Mailbox
 	// Plain says that neither a job type nor the library owns the object, so that its keys are
 	// shown.
 	Plain bool
@@ -55,6 +60,12 @@ type Object struct {
 	Wake, Delete bool
 }
 
+// Turn is a turn of an object that is under way. A name that the principal may not see is a word in its place.
+type Turn struct {
+	object.TurnState
+	Lent bool
+}
+
 func (o Object) page() (name, title string) {
 	return "object", Name(o.ID.Class) + "/" + Name(o.ID.Name)
 }
@@ -64,7 +75,9 @@ type Value struct {
 	ID        storage.ID
 	Key       string
 	SizeBytes int
-	JSON      string // if the value is JSON
+	Large     bool   // it was not read, because that was not asked for; the fields below are empty then
+	Fold      *Fold  // if the value is JSON that can be folded
+	JSON      string // if it is other JSON
 	Hex       string // a dump of the value if it is none
 }
 

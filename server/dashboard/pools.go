@@ -25,7 +25,9 @@ type Pool struct {
 	PoolState
 	Queues []Queue
 	More   bool // there are more tasks than those that Queues counts
-	Verbs  []Verb
+	// EmptyIn is how long the pool takes for its tasks at the rate of the last minutes; zero: it is not known, or under a second.
+	EmptyIn time.Duration
+	Verbs   []Verb
 	// Status, Queue and Key are the filters of Tasks.
 	Status, Queue, Key string
 	Tasks              []workerpool.TaskInfo
@@ -33,6 +35,11 @@ type Pool struct {
 }
 
 func (p Pool) page() (name, title string) { return "pool", "Pool " + Name(p.Name) }
+
+// States are those by which Tasks can be filtered.
+func (Pool) States() []workerpool.State {
+	return []workerpool.State{workerpool.Pending, workerpool.Running, workerpool.Dead}
+}
 
 // Queue counts the tasks of a queue.
 type Queue struct {
@@ -53,7 +60,7 @@ type Task struct {
 
 func (t Task) page() (name, title string) { return "task", "Task " + t.ID + " of " + Name(t.Pool) }
 
-// TaskWord tells what a task does now: a pending one is queued, or waiting for its time.
+// TaskWord is the present state of a task in one word: a pending one is queued, or waiting for its time.
 func TaskWord(s workerpool.State, notBefore time.Time) string {
 	if s != workerpool.Pending {
 		return s.String()

@@ -109,10 +109,12 @@ func TestHtmxIsTheReleasedFile(t *testing.T) {
 	}
 }
 
-// The script of the page stays short enough to be read at once.
-func TestScriptIsShort(t *testing.T) {
-	a, _ := FindAsset("page.js")
-	if n := strings.Count(string(a.Body), "\n"); n == 0 || n > 200 {
-		t.Errorf("page.js has %d lines, and 200 at most are allowed", n)
+// The scripts of the pages stay short enough to be read at once.
+func TestScriptsAreShort(t *testing.T) {
+	for _, name := range []string{"page.js", "zone.js"} {
+		a, _ := FindAsset(name)
+		if n := strings.Count(string(a.Body), "\n"); n == 0 || n > 200 {
+			t.Errorf("%s has %d lines, and 200 at most are allowed", name, n)
+		}
 	}
 }

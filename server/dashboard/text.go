@@ -11,8 +11,8 @@ import (
 
 // functions are those of the templates.
 var functions = template.FuncMap{
-	"link": link, "age": age, "name": Name, "size": size, "item": item, "pager": pager, "rawkey": rawKey, "topic": Topic,
-	"span": span, "word": word, "taskword": TaskWord, "preview": preview, "words": words,
+	"link": link, "age": age, "name": Name, "size": sizeOf, "item": item, "pager": pager, "rawkey": rawKey, "topic": Topic,
+	"span": span, "word": word, "taskword": TaskWord, "preview": preview, "words": words, "clock": clock,
 }
 
 // words are texts for a range.
@@ -39,8 +39,11 @@ func age(t time.Time) template.HTML {
 		text = "in " + span(-d)
 	}
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, // digits and words of this package alone
-		t.Format(time.RFC3339Nano), t.Format("2006-01-02 15:04:05.000 UTC"), text))
+		t.Format(time.RFC3339Nano), t.Format(absolute), text))
 }
+
+// absolute is a time in a title. The script of the pages writes it in the same form.
+const absolute = "2006-01-02 15:04:05.000 UTC"
 
 // span returns a length of time in its greatest unit, and the next one if that is small.
 func span(d time.Duration) string {
@@ -57,11 +60,29 @@ func span(d time.Duration) string {
 	return strconv.Itoa(int(d.Hours())/24) + " days"
 }
 
+// sizeOf is size in templates.
+func sizeOf(n any) (string, error) {
+	switch n := n.(type) {
+	case int:
+		return size(n), nil
+	case uint64:
+		return size(n), nil
+	}
+	return "", fmt.Errorf("dashboard: the size of a %T", n)
+}
+
+// clock returns the time of the day, with the time itself in the title.
+func clock(t time.Time) template.HTML {
+	t = t.UTC()
+	return template.HTML(fmt.Sprintf(`<time class="clock" datetime="%s" title="%s">%s</time>`, // digits and words of this package alone
+		t.Format(time.RFC3339Nano), t.Format(absolute), t.Format("15:04 UTC")))
+}
+
 // size returns a number of bytes in words.
-func size(n int) string {
+func size[N int | uint64](n N) string {
 	switch {
 	case n < 1<<10:
-		return strconv.Itoa(n) + " bytes"
+		return strconv.FormatUint(uint64(n), 10) + " bytes"
 	case n < 1<<20:
 		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
 	case n < 1<<30:

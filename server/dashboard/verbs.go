@@ -11,7 +11,7 @@ type Verb struct {
 // Ask is the page that asks for the argument of a verb, or whether it is meant.
 type Ask struct {
 	Verb, Help string
-	Of         string // the name of what it acts on
+	Of         string // the name of the job, task or letter that it acts on
 	Back       Link   // the page of that
 	Do         Link
 	Fields     []Field
@@ -26,5 +26,5 @@ type Field struct {
 	Name, Label string
 	JSON        bool   // it takes JSON; else text
 	Form        string // an example
-	Value       string // what it holds already
+	Value       string // the text that it begins with
 }

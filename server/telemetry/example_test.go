@@ -65,7 +65,7 @@ func ExampleObserver() {
 // Handler makes a span of each request, with that of the call in it.
 func ExampleHandler() {
 	spans, traced := inMemory()
-	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}, Observer: telemetry.Observer(traced)}, Lamps)
+	host, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}, Observer: telemetry.Observer(traced)}, server.Definitions(Lamps)...)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func known(method string) string {
 // other stands for the methods that OpenTelemetry does not know.
 const other = "_OTHER"
 
-// spanName is what a name of a span begins with: the method, or HTTP, as OpenTelemetry has it for
+// spanName is the begin of the name of a span: the method, or HTTP, as OpenTelemetry has it for
 // methods that it does not know.
 func spanName(method string) string {
 	if method == other {

@@ -33,7 +33,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
-// Options say where spans go and what they tell.
+// Options say where spans go and which attributes they have.
 type Options struct {
 	// Provider makes the spans. Default: that of the program (otel.SetTracerProvider), which drops
 	// them until the program has set one.

@@ -98,7 +98,7 @@ func start(t *testing.T, names bool) *traced {
 	var err error
 	f.host, err = object.Open(object.Options{
 		Storage: storage.Options{Engine: memstore.New()}, Observer: telemetry.Observer(f.options), Logger: slog.New(slog.DiscardHandler),
-	}, tills, books, count)
+	}, server.Definitions(tills, books, count)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,6 +244,51 @@ func TestSpanOfAPanic(t *testing.T) {
 	}
 }
 
+// A body over its bound is refused through the handler, with or without its length, and the span has the status. The
+// connection of a client that may send without end is closed.
+func TestSpanOfABodyThatIsTooLarge(t *testing.T) {
+	const limit = 100
+	f := start(t, false)
+	srv, err := server.New(f.host, server.Config{Auth: anyone{}, MaxBodyBytes: limit, Objects: []server.Exposed{server.Class(tills, "pay")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{}, 1)
+	traced := telemetry.Handler(srv, f.options)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		traced.ServeHTTP(w, r)
+		ended <- struct{}{}
+	}))
+	defer web.Close()
+	for _, c := range []struct {
+		bytes  int
+		length bool // the request tells its length
+		status int
+		closed bool
+	}{
+		{limit, true, 200, false}, {limit, false, 200, false}, {limit + 1, true, 413, false}, {limit + 1, false, 413, true},
+	} {
+		var body io.Reader = strings.NewReader(strings.Repeat(" ", c.bytes-3) + "250")
+		if !c.length {
+			body = io.MultiReader(body)
+		}
+		a, err := http.Post(web.URL+"/v1/objects/till/a/call/pay", "application/json", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+		text, err := io.ReadAll(a.Body)
+		_ = a.Body.Close()
+		if err != nil || a.StatusCode != c.status || a.Close != c.closed || strings.Contains(string(text), "body-too-large") != (c.status == 413) {
+			t.Errorf("%+v: %d, closed %v: %s, %v", c, a.StatusCode, a.Close, text, err)
+		}
+		s := f.take()["POST /v1/objects/{class}/{name}/call/{method}"]
+		if got := attributeOf(s, "http.response.status_code"); got != fmt.Sprint(c.status) || s.Status.Code != codes.Unset {
+			t.Errorf("%+v: the span has the status %s, %v", c, got, s.Status)
+		}
+	}
+}
+
 // Spans tell neither names of objects nor errors, unless they are asked to.
 func TestNamesInSpans(t *testing.T) {
 	for _, names := range []bool{false, true} {
@@ -263,7 +308,7 @@ func TestNamesInSpans(t *testing.T) {
 	}
 }
 
-// An alarm and an execution begin traces of their own, with what they call in them.
+// An alarm and an execution begin traces of their own, which have their calls.
 func TestRoots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, false)

@@ -34,6 +34,9 @@ type Iterator interface {
 	Last() bool
 	SeekGE(key []byte) bool // to the first key that is not less
 	SeekLT(key []byte) bool // to the last key that is less
+	// SetBounds moves the iterator to the keys in [lower, upper) of the same snapshot, and off
+	// its key. The bounds stay the caller's.
+	SetBounds(lower, upper []byte)
 	Next() bool
 	Prev() bool
 	Valid() bool

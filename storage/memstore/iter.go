@@ -38,6 +38,10 @@ func (it *iterator) SeekLT(key []byte) bool {
 	return it.put(it.root.below(string(key)))
 }
 
+func (it *iterator) SetBounds(lower, upper []byte) {
+	it.lower, it.upper, it.open, it.at = string(lower), string(upper), upper == nil, nil
+}
+
 func (it *iterator) Next() bool {
 	return it.at != nil && it.put(it.root.atLeast(it.at.key+"\x00"))
 }

@@ -145,6 +145,19 @@ func TestAgainstMap(t *testing.T) {
 		if got := it.SeekLT([]byte(at)); got != (i > 0) || got && string(it.Key()) != want[i-1] {
 			rt.Fatalf("SeekLT(%q) among %q", at, want)
 		}
+		low, high := key.Draw(rt, "low"), key.Draw(rt, "high")
+		it.SetBounds([]byte(low), []byte(high))
+		if it.Valid() {
+			rt.Fatal("new bounds, and the iterator stands on a key")
+		}
+		var within []string
+		for ok := it.First(); ok; ok = it.Next() {
+			within = append(within, string(it.Key()))
+		}
+		bounded := slices.DeleteFunc(slices.Sorted(maps.Keys(model)), func(k string) bool { return k < low || k >= high })
+		if !slices.Equal(within, bounded) {
+			rt.Fatalf("from %q to %q: %q, want %q", low, high, within, bounded)
+		}
 		for k, v := range model {
 			if got, _, err := s.Get([]byte(k)); err != nil || string(got) != v {
 				rt.Fatalf("get %q = %q, %v; want %q", k, got, err, v)

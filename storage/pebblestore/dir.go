@@ -104,7 +104,7 @@ func readFile(fsys vfs.FS, path string) (string, error) {
 // Write makes a file, or replaces the content of one, and syncs it. A new file is
 // durable once the directory is synced too.
 func (d Dir) Write(name, text string) error {
-	f, err := d.FS.Create(d.Join(name), vfs.WriteCategoryUnspecified)
+	f, err := d.Create(name)
 	if err != nil {
 		return err
 	}
@@ -113,6 +113,11 @@ func (d Dir) Write(name, text string) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
+}
+
+// Create makes a file, or makes it anew, to be written. Its name is durable after Sync.
+func (d Dir) Create(name string) (File, error) {
+	return d.FS.Create(d.Join(name), vfs.WriteCategoryUnspecified)
 }
 
 // Update opens a file that exists for reading and writing.

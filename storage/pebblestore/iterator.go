@@ -24,6 +24,11 @@ func (it *iterator) Prev() bool             { return it.move((*pebble.Iterator).
 func (it *iterator) SeekGE(key []byte) bool { return it.seek((*pebble.Iterator).SeekGE, key) }
 func (it *iterator) SeekLT(key []byte) bool { return it.seek((*pebble.Iterator).SeekLT, key) }
 
+func (it *iterator) SetBounds(lower, upper []byte) {
+	defer it.store.log.recoverFatal(&it.err)
+	it.Iterator.SetBounds(lower, upper)
+}
+
 func (it *iterator) move(move func(*pebble.Iterator) bool) (ok bool) {
 	defer it.store.log.recoverFatal(&it.err)
 	return move(it.Iterator)

@@ -99,6 +99,29 @@ func increments(s Size, id, what string, objects int) (cases []*Case) {
 	return cases
 }
 
+// p36 is P4 with an event in each turn, with the feed and without it.
+func p36(s Size) (cases []*Case) {
+	for _, n := range callers(s) {
+		cases = append(cases, &Case{
+			ID: "P36", What: "durable increments with an event each and the feed, 1,000 objects", Size: fmt.Sprintf("callers=%d", n), N: float64(n), Unit: "/s",
+			Against: "the same without the feed",
+			Targets: []Target{ratio(0.9)},
+			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+				fed, err := c.counters(e, hot, object.Options{Feed: true})
+				if err != nil {
+					return nil, nil, err
+				}
+				plain, err := c.counters(e, hot, object.Options{})
+				if err != nil {
+					return nil, nil, err
+				}
+				return rate(n, e.For, fed.Meters(), fed.Tell), rate(n, e.For, plain.Meters(), plain.Tell), nil
+			}),
+		})
+	}
+	return cases
+}
+
 // p5 is the latency of one durable call with nothing else running.
 func p5(Size) []*Case {
 	return []*Case{{

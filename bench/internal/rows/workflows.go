@@ -163,6 +163,25 @@ func asleepInMemory(ctx context.Context, w *workload.Sleepers, n int) (measure.C
 	return costs, nil
 }
 
+// sleepersDue opens a new host for each round, with sleeping runs that are due at once.
+func sleepersDue(e *Env, n int) Side {
+	return func(ctx context.Context) (_ Sample, err error) {
+		c := &closers{}
+		defer func() { err = errors.Join(err, c.close()) }()
+		dir, err := c.dir(e)
+		if err != nil {
+			return Sample{}, err
+		}
+		w, err := workload.OpenSleepers(dir, n)
+		if err != nil {
+			return Sample{}, err
+		}
+		c.add(w.Close)
+		d, costs, err := w.Due(ctx, n)
+		return Sample{Value: d.Seconds(), Costs: costs}, err
+	}
+}
+
 // p23Due is many sleeping runs that are due at once.
 func p23Due(s Size) []*Case {
 	n := pick(s, 100, 10_000, 10_000)
@@ -171,21 +190,32 @@ func p23Due(s Size) []*Case {
 		Against: "P7: as many alarms due at once",
 		Targets: []Target{times(12, 0, "≤ 12 × reference")},
 		Prepare: prepared(func(_ context.Context, e *Env, _ *closers) (ours, reference Side, err error) {
-			return func(ctx context.Context) (_ Sample, err error) {
-				c := &closers{}
-				defer func() { err = errors.Join(err, c.close()) }()
-				dir, err := c.dir(e)
-				if err != nil {
-					return Sample{}, err
-				}
-				w, err := workload.OpenSleepers(dir, n)
-				if err != nil {
-					return Sample{}, err
-				}
-				c.add(w.Close)
-				d, costs, err := w.Due(ctx, n)
-				return Sample{Value: d.Seconds(), Costs: costs}, err
-			}, drain(e, n), nil
+			return sleepersDue(e, n), drain(e, n), nil
+		}),
+	}}
+}
+
+// p23Floor is p23Due beside the batches of the same runs in bare Pebble.
+func p23Floor(s Size) []*Case {
+	n := pick(s, 100, 10_000, 10_000)
+	return []*Case{{
+		ID: "P23", What: "workflows asleep due at once, beside the same batches", Size: fmt.Sprintf("due=%d", n), N: float64(n), Unit: "s",
+		Against: "the same 3 batches of each in bare Pebble, 1,024 runs at a time",
+		Targets: []Target{times(1/0.35, 0, "≥ 0.35 × as many as the reference")},
+		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+			db, disk, err := c.raw(e)
+			if err != nil {
+				return nil, nil, err
+			}
+			r, err := workload.NewRawSleepers(ctx, db)
+			if err != nil {
+				return nil, nil, err
+			}
+			return sleepersDue(e, n), func(ctx context.Context) (Sample, error) {
+				meters, start := measure.Start(disk.Meters()), time.Now()
+				err := measure.Each(ctx, 1024, n, r.Run)
+				return Sample{Value: time.Since(start).Seconds(), Costs: meters.PerOp(int64(n))}, err
+			}, nil
 		}),
 	}}
 }
@@ -255,12 +285,11 @@ func p25(s Size) []*Case {
 
 // p29 is a signal to a run that waits for it on disk or in memory, not on a goroutine.
 func p29(s Size) []*Case {
-	runs := pick(s, 20, hot, hot)
 	return []*Case{{
 		ID: "P29", What: "signal to a sleeping workflow, until its next step is stored, p50", Unit: "µs", Against: "one synced commit, p50",
 		Targets: []Target{times(3, 100, "≤ 3 × reference + 100 µs")},
 		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			w, err := c.wakes(ctx, e, workload.Wake{Runs: runs, Anew: true})
+			ours, err = c.signals(ctx, e, s)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -268,11 +297,34 @@ func p29(s Size) []*Case {
 			if err != nil {
 				return nil, nil, err
 			}
-			warm := func(ctx context.Context) (Sample, error) {
-				q, costs, err := w.Warm(ctx, e.For)
-				return Sample{q.P50, &q, costs}, err
+			return ours, median(e.For, disk.Meters(), turns.Commit), nil
+		}),
+	}, {
+		ID: "P29", What: "signal to a sleeping workflow, beside the same batches, p50", Unit: "µs", Against: "the same 3 batches in bare Pebble, one after another, p50",
+		Targets: []Target{times(1, 100, "≤ reference + 100 µs")},
+		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+			ours, err = c.signals(ctx, e, s)
+			if err != nil {
+				return nil, nil, err
 			}
-			return warm, median(e.For, disk.Meters(), turns.Commit), nil
+			db, disk, err := c.raw(e)
+			if err != nil {
+				return nil, nil, err
+			}
+			r, err := workload.NewRawWakes(ctx, db)
+			if err != nil {
+				return nil, nil, err
+			}
+			return ours, median(e.For, disk.Meters(), r.Run), nil
 		}),
 	}}
+}
+
+// signals opens a host with runs that wait for signals, and sends them.
+func (c *closers) signals(ctx context.Context, e *Env, s Size) (Side, error) {
+	w, err := c.wakes(ctx, e, workload.Wake{Runs: pick(s, 20, hot, hot), Anew: true})
+	return func(ctx context.Context) (Sample, error) {
+		q, costs, err := w.Warm(ctx, e.For)
+		return Sample{q.P50, &q, costs}, err
+	}, err
 }

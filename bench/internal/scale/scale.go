@@ -17,6 +17,8 @@ type Options struct {
 	Dir string // for all that is stored; the caller removes it
 	// Percent of the full sizes: 10M objects and alarms, 1M tasks, 100,000 jobs.
 	Percent float64
+	// Tasks is how many tasks the scenario looks has. Zero: a tenth of its objects.
+	Tasks int
 	// For is how long each load lasts.
 	For time.Duration
 	// Period is the time between two runs of a continuous job.
@@ -87,6 +89,7 @@ var Scenarios = []Scenario{
 	{"fair", "weights and priorities of a saturated pool", fair},
 	{"debounce", "adds at random to 100,000 debounce objects", debounced},
 	{"continuous", "100,000 continuous jobs, each once a period", continuously},
+	{"looks", "each list, page, inspect and why of the server over 10M objects, 1M tasks and 100,000 jobs, beside callers", looks},
 	{"load", "latency of durable calls at 25, 50, 75 and 90 % of the most there can be", load},
 }
 

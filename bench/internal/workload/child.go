@@ -26,6 +26,9 @@ const (
 	// Commits is the child that has commits in the log when it dies.
 	Commits = "commits"
 
+	// StreamClients is the child that follows streams until its parent is gone.
+	StreamClients = "streams"
+
 	ready = "ready"
 )
 
@@ -36,6 +39,9 @@ func Child() {
 	if role == "" {
 		return
 	}
+	if role == StreamClients {
+		followAsChild()
+	}
 	if err := child(role, os.Getenv("HOLDFAST_BENCH_DIR"), os.Getenv("HOLDFAST_BENCH_N")); err != nil {
 		fmt.Fprintln(os.Stderr, "child:", err)
 		os.Exit(1)
@@ -43,6 +49,19 @@ func Child() {
 	fmt.Println(ready)
 	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed, or its parent is gone
 	os.Exit(1)
+}
+
+// followAsChild is the child of streams. It does not return.
+func followAsChild() {
+	objects, err := strconv.Atoi(os.Getenv("HOLDFAST_BENCH_N"))
+	if err == nil {
+		err = follow(os.Getenv("HOLDFAST_BENCH_DIR"), objects, os.Stdin, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "streams:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 func child(role, dir, count string) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server"
 )
 
 // CounterClass is the class of the objects of Counters.
@@ -47,6 +48,15 @@ var (
 		binary.BigEndian.PutUint64(v[:], c.n)
 		return c.n, c.st.Storage().PutBytes(ctx, "n", v[:])
 	})
+	tell = object.Handle(counters, "tell", func(c *counter, ctx context.Context, by uint64) (uint64, error) {
+		c.n += by
+		var v [8]byte
+		binary.BigEndian.PutUint64(v[:], c.n)
+		if err := c.st.Emit(ctx, "counted", c.n); err != nil {
+			return 0, err
+		}
+		return c.n, c.st.Storage().PutBytes(ctx, "n", v[:])
+	})
 	arm = object.Handle(counters, "arm", func(c *counter, ctx context.Context, at time.Time) (bool, error) {
 		return true, c.st.SetAlarm(ctx, at)
 	})
@@ -71,9 +81,10 @@ type Counters struct {
 // keptNames bounds the names in memory.
 const keptNames = 1 << 20
 
-// OpenCounters opens a host with some counters, which need not exist yet.
+// OpenCounters opens a host with some counters, which need not exist yet. It has the classes of a
+// server, so that Serve can mount one.
 func OpenCounters(dir string, objects int, o object.Options, others ...object.Definition) (*Counters, error) {
-	h, err := OpenHost(dir, o, append([]object.Definition{counters}, others...)...)
+	h, err := OpenHost(dir, o, server.Definitions(append([]object.Definition{counters}, others...)...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +119,12 @@ func (c *Counters) Load(i int) error {
 // Increment adds one, durably.
 func (c *Counters) Increment(i int) error {
 	_, err := increment.Call(c.ctx, c.Host, c.name(i), 1)
+	return err
+}
+
+// Tell adds one and emits an event, durably.
+func (c *Counters) Tell(i int) error {
+	_, err := tell.Call(c.ctx, c.Host, c.name(i), 1)
 	return err
 }
 

@@ -3,7 +3,6 @@ package workload
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,7 +74,7 @@ func newToken(dir string) (*auth.TokenFile, string, error) {
 // Serve mounts a server over the counters and connects to it. tokens is the directory of the
 // file of tokens.
 func (c *Counters) Serve(o WebOptions, tokens string) (*Web, error) {
-	config := server.Config{Objects: []server.Exposed{server.Class(counters)}, Auth: everyone{}, KeepHost: true}
+	config := server.Config{Objects: []server.Exposed{server.Class(counters)}, Auth: everyone{}}
 	token, forget := "", func() error { return nil }
 	if o.Token {
 		file, text, err := newToken(tokens)
@@ -84,26 +83,11 @@ func (c *Counters) Serve(o WebOptions, tokens string) (*Web, error) {
 		}
 		config.Auth, token, forget = file, text, file.Close
 	}
-	listening := make(chan string, 1)
-	config.Listening = func(at []net.Addr) { listening <- at[0].String() }
-	s, err := server.New(c.Host.Host, config)
+	at, stop, err := serve(c.Host.Host, config)
 	if err != nil {
 		return nil, join(err, forget)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, "127.0.0.1:0") }()
-	stop := func() error {
-		cancel()
-		return errors.Join(<-ended, forget())
-	}
-	select {
-	case at := <-listening:
-		return connect(at, token, o, stop)
-	case err := <-ended:
-		cancel()
-		return nil, join(err, forget)
-	}
+	return connect(at, token, o, func() error { return errors.Join(stop(), forget()) })
 }
 
 // ServeRaw mounts the strawman: net/http with a multiplexer, and behind it the work of

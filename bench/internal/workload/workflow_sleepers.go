@@ -24,10 +24,18 @@ type Sleepers struct {
 // OpenSleepers opens a host with sleepers, of which so many execute at a time. They leave
 // memory soon after they have fallen asleep.
 func OpenSleepers(dir string, atOnce int) (*Sleepers, error) {
+	return openSleepers(dir, atOnce, object.Options{})
+}
+
+// sleepersClass is the class of the runs of Sleepers.
+const sleepersClass = "asleep"
+
+func openSleepers(dir string, atOnce int, o object.Options) (*Sleepers, error) {
 	s := &Sleepers{}
-	s.runs = workflow.New[time.Time, int]("asleep", workflow.Config{Concurrency: atOnce})
+	s.runs = workflow.New[time.Time, int](sleepersClass, workflow.Config{Concurrency: atOnce})
 	s.runs.Func(s.sleep)
-	h, err := OpenHost(dir, object.Options{IdleAfter: 100 * time.Millisecond}, s.runs)
+	o.IdleAfter = 100 * time.Millisecond
+	h, err := OpenHost(dir, o, s.runs)
 	s.Host = h
 	return s, err
 }

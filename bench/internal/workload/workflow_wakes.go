@@ -32,6 +32,8 @@ type Wakes struct {
 	stored chan struct{} // told when the step after a signal is stored
 	names  []string
 	ctx    context.Context
+
+	recorder *recorder // nil: nothing is recorded
 }
 
 // Wake is how Wakes are opened.
@@ -42,14 +44,28 @@ type Wake struct {
 	Anew    bool // each run begins anew after each signal, so its history does not grow
 	// IdleAfter is how long a run stays in memory. Zero: as long as with the defaults.
 	IdleAfter time.Duration
+	recorder  *recorder // of one run, until the step after its signal is stored
+}
+
+// wakesClass is the class of the runs of Wakes.
+const wakesClass = "wakes"
+
+// options are those of the host, and names those of its runs.
+func (o Wake) options() (object.Options, []string) {
+	if o.recorder != nil {
+		return o.recorder.options(), []string{recordedRun}
+	}
+	return object.Options{IdleAfter: o.IdleAfter}, Names(o.Runs)
 }
 
 // OpenWakes opens a host with such runs, all of them waiting.
 func OpenWakes(ctx context.Context, dir string, o Wake) (*Wakes, error) {
+	options, names := o.options()
 	w := &Wakes{
-		runs: o.Runs, signal: workflow.NewSignal[int]("go on"), stored: make(chan struct{}, 1), names: Names(o.Runs), ctx: context.Background(),
+		runs: o.Runs, signal: workflow.NewSignal[int]("go on"), stored: make(chan struct{}, 1), names: names, ctx: context.Background(),
+		recorder: o.recorder,
 	}
-	w.wf = workflow.New[int, int]("wakes", workflow.Config{
+	w.wf = workflow.New[int, int](wakesClass, workflow.Config{
 		Signals: workflow.Signals{w.signal}, MaxEntries: 1 << 30, MaxBytes: 1 << 40, Retention: jobs.Retention{Completed: time.Hour},
 	})
 	w.wf.Func(func(c *workflow.Context, n int) (int, error) {
@@ -65,7 +81,7 @@ func OpenWakes(ctx context.Context, dir string, o Wake) (*Wakes, error) {
 			}
 		}
 	})
-	h, err := OpenHost(dir, object.Options{IdleAfter: o.IdleAfter}, w.wf)
+	h, err := OpenHost(dir, options, w.wf)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +113,9 @@ func (w *Wakes) next(c *workflow.Context) error {
 		return err
 	}
 	_, err := workflow.Step(c, "second", func(context.Context) (int, error) {
+		if w.recorder != nil {
+			w.recorder.end()
+		}
 		w.stored <- struct{}{}
 		return 0, nil
 	})

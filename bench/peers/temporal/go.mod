@@ -235,4 +235,9 @@ replace (
 	github.com/holdfast-dev/holdfast => ../../..
 	github.com/holdfast-dev/holdfast/bench => ../..
 	github.com/holdfast-dev/holdfast/bench/peers => ..
+	// The release of OpenTelemetry that Temporal's server is written for.
+	go.opentelemetry.io/otel => go.opentelemetry.io/otel v1.44.0
+	go.opentelemetry.io/otel/log => go.opentelemetry.io/otel/log v0.20.0
+	go.opentelemetry.io/otel/metric => go.opentelemetry.io/otel/metric v1.44.0
+	go.opentelemetry.io/otel/trace => go.opentelemetry.io/otel/trace v1.44.0
 )

@@ -153,7 +153,7 @@ func live(ctx context.Context, l life, read func(raw []byte, line judge.Line)) (
 		case judge.Began:
 			start = seams.Clock.Now()
 		case judge.Opened:
-			e.opened = since(start)
+			e.opened = seams.Clock.Now().Sub(start)
 		}
 		read(raw, line)
 	})

@@ -83,7 +83,7 @@ func (t *test) play(ctx context.Context) error {
 	if _, err := t.finish(ctx, t.store()); err != nil {
 		return err
 	}
-	t.full = since(began)
+	t.full = seams.Clock.Now().Sub(began)
 	if err := os.RemoveAll(t.store()); err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func run(ctx context.Context, o options) error {
 	default:
 		return fmt.Errorf("-program is %q: it must be \"ingest\" or \"all\"", o.program)
 	}
-	f.Program, f.Seed, f.Seconds = o.program, o.seed, since(began).Seconds()
+	f.Program, f.Seed, f.Seconds = o.program, o.seed, seams.Clock.Now().Sub(began).Seconds()
 	if o.json {
 		err = errors.Join(err, json.NewEncoder(os.Stdout).Encode(f))
 	}

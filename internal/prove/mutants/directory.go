@@ -235,12 +235,12 @@ var directoryMutants = []mutant{
 		Edits: []edit{{
 			Old: `		return s.fail(errNumbers)
 	}
-	return s.writeEpoch`,
+	b := s.epochRow`,
 			New: `		if !mutant("opening-after-the-last-epoch") {
 			return s.fail(errNumbers)
 		}
 	}
-	return s.writeEpoch`,
+	b := s.epochRow`,
 		}},
 		Package: "storage", Test: "TestNumbersEndWithTheLastEpoch",
 	},

@@ -16,7 +16,7 @@ import (
 // lab is where the mutants live: a directory with the overlay and the test
 // binaries made with it.
 type lab struct {
-	root  string // of the module
+	root  string // of the repository
 	dir   string
 	rapid map[string]bool // packages with tests that use rapid, which must leave no files of failures
 }
@@ -48,24 +48,53 @@ func (l *lab) build(ctx context.Context, ms []mutant) error {
 	if err != nil {
 		return err
 	}
-	// The symbols are for debuggers; without them the linker is done sooner.
-	args := []string{"test", "-c", "-overlay", overlay, "-ldflags=-s -w", "-o", l.dir + string(filepath.Separator)}
 	var packages []string
 	for _, m := range ms {
-		packages = append(packages, "./"+m.Package)
+		packages = append(packages, m.Package)
 	}
 	slices.Sort(packages)
 	packages = slices.Compact(packages)
-	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...)
-	cmd.Dir = l.root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the tests with the mutants: %w\n%s", err, bytes.TrimSpace(out))
+	for _, module := range modules {
+		if err := l.compile(ctx, module, overlay, packages); err != nil {
+			return err
+		}
 	}
 	l.rapid = make(map[string]bool)
 	for _, p := range packages {
-		p = strings.TrimPrefix(p, "./")
 		flags, _ := exec.CommandContext(ctx, l.binary(p), "-help").CombinedOutput() // it ends with an error
 		l.rapid[p] = bytes.Contains(flags, []byte("-rapid.nofailfile"))
+	}
+	return nil
+}
+
+// modules are the directories of the modules with mutants, the library's first.
+var modules = []string{".", "server"}
+
+// moduleOf is the module of a package.
+func moduleOf(pkg string) string {
+	if pkg == "server" || strings.HasPrefix(pkg, "server/") {
+		return "server"
+	}
+	return "."
+}
+
+// compile compiles the test binaries of the packages of one module.
+func (l *lab) compile(ctx context.Context, module, overlay string, packages []string) error {
+	// The symbols are for debuggers; without them the linker is done sooner.
+	args := []string{"test", "-c", "-overlay", overlay, "-ldflags=-s -w", "-o", l.dir + string(filepath.Separator)}
+	mine := len(args)
+	for _, p := range packages {
+		if moduleOf(p) == module {
+			args = append(args, "./"+strings.TrimPrefix(strings.TrimPrefix(p, module), "/"))
+		}
+	}
+	if len(args) == mine {
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = filepath.Join(l.root, module)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the tests with the mutants: %w\n%s", err, bytes.TrimSpace(out))
 	}
 	return nil
 }

@@ -13,31 +13,33 @@ var listMutants = []mutant{
 	{
 		Name: "list-begins-at-its-cursor", Promise: "O15", File: "storage/list_sorted.go",
 		Edits: []edit{{
-			Old: `	lower := append(slices.Clone(begin), first...)`,
+			Old: `	m.lower = append(m.lower[:m.begins], first...)`,
 			New: `	if mutant("list-begins-at-its-cursor") {
 		first = max(m.options.Prefix, p.last)
 	}
-	lower := append(slices.Clone(begin), first...)`,
+	m.lower = append(m.lower[:m.begins], first...)`,
 		}},
 		Package: "storage", Test: "TestListIsSorted",
 	},
 	{
 		Name: "list-goes-on-behind-its-prefix", Promise: "O15", File: "storage/list_sorted.go",
 		Edits: []edit{{
-			Old: `	it, err := m.store.iter(nil, lower, upper, false, len(begin))`,
-			New: `	if mutant("list-goes-on-behind-its-prefix") {
-		upper = after(begin)
+			Old: `	m.upper = after(append(slices.Clone(m.lower), o.Prefix...))
+`,
+			New: `	m.upper = after(append(slices.Clone(m.lower), o.Prefix...))
+	if mutant("list-goes-on-behind-its-prefix") {
+		m.upper = after(m.lower)
 	}
-	it, err := m.store.iter(nil, lower, upper, false, len(begin))`,
+`,
 		}},
 		Package: "storage", Test: "TestListIsSorted",
 	},
 	{
 		Name: "page-reads-a-page-of-each-shard", Promise: "O15", File: "storage/list_sorted.go",
 		Edits: []edit{{
-			Old: `portion: 1 + o.Limit/(4*s.shards)}
+			Old: `portion: 1 + 3*o.Limit/(2*s.shards)}
 `,
-			New: `portion: 1 + o.Limit/(4*s.shards)}
+			New: `portion: 1 + 3*o.Limit/(2*s.shards)}
 	if mutant("page-reads-a-page-of-each-shard") {
 		m.portion = o.Limit
 	}
@@ -48,10 +50,35 @@ var listMutants = []mutant{
 	{
 		Name: "list-stops-after-a-portion", Promise: "O15", File: "storage/list_sorted.go",
 		Edits: []edit{{
-			Old: `if p.ahead = p.ahead[1:]; len(p.ahead) == 0 {`,
-			New: `if p.ahead = p.ahead[1:]; len(p.ahead) == 0 && !mutant("list-stops-after-a-portion") {`,
+			Old: `len(p.ahead) == 0 && !p.whole {`,
+			New: `len(p.ahead) == 0 && !p.whole && !mutant("list-stops-after-a-portion") {`,
 		}},
 		Package: "storage", Test: "TestListIsSorted",
+	},
+	{
+		Name: "list-looks-behind-the-end-of-a-shard", Promise: "O15", File: "storage/list_sorted.go",
+		Edits: []edit{{
+			Old: `	p.whole = len(p.ahead) < m.portion
+`,
+			New: `	p.whole = len(p.ahead) < m.portion && !mutant("list-looks-behind-the-end-of-a-shard")
+`,
+		}},
+		Package: "storage", Test: "TestListReadsAPage",
+	},
+	{
+		Name: "list-makes-an-iterator-for-each-portion", Promise: "O15", File: "storage/list_sorted.go",
+		Edits: []edit{{
+			Old: `	return m.rows.err
+`,
+			New: `	if mutant("list-makes-an-iterator-for-each-portion") {
+		if err := m.rows.close(); err != nil {
+			return err
+		}
+	}
+	return m.rows.err
+`,
+		}},
+		Package: "storage", Test: "TestListReadsAPage",
 	},
 	{
 		Name: "changed-label-is-listed", Promise: "O15", File: "storage/list_sorted.go",

@@ -14,9 +14,9 @@ type mutant struct {
 	Number  int
 	Name    string // the bug in few words, joined by hyphens
 	Promise string // the number in docs/CONTRACT.md that it breaks
-	File    string // from the root of the module
+	File    string // from the root of the repository
 	Edits   []edit
-	Package string // of the test that finds it, from the root of the module
+	Package string // of the test that finds it, from the root of the repository
 	Test    string // its name, with that of a subtest if that is enough
 }
 
@@ -60,11 +60,15 @@ func mutants() []mutant {
 		timerMutants,
 		untouchedMutants,
 		directoryMutants,
+		transferMutants,
+		backupMutants,
 		previewMutants,
 		listMutants,
 		explainMutants,
 		observerMutants,
 		tapMutants,
+		feedMutants,
+		serverMutants,
 	)
 	slices.SortStableFunc(all, func(a, b mutant) int { return rank(a) - rank(b) })
 	return all

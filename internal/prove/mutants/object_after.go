@@ -110,9 +110,9 @@ var delayMutants = []mutant{
 	{
 		Name: "messages-to-an-unknown-class-do-not-count", Promise: "M7", File: "object/message_mail.go",
 		Edits: []edit{{
-			Old: `	if m.due != 0 || h.hosted[m.To.Class] == nil {
+			Old: `	if m.due != 0 || !x.delivers(m.To) {
 `,
-			New: `	if m.due != 0 || h.hosted[m.To.Class] == nil && !mutant("messages-to-an-unknown-class-do-not-count") {
+			New: `	if m.due != 0 || !x.delivers(m.To) && !mutant("messages-to-an-unknown-class-do-not-count") {
 `,
 		}},
 		Package: "object", Test: "TestMaxWaitingOfAnUnknownClass",
@@ -334,5 +334,21 @@ var delayMutants = []mutant{
 `,
 		}},
 		Package: "storage", Test: "TestNumbersOfDelayedMessages",
+	},
+	{
+		Name: "full-mailbox-refuses-messages", Promise: "O11", File: "object/message_mail.go",
+		Edits: []edit{{
+			Old: `m.To, &m.delivery, m.letter.key, m.letter.ttl, true`,
+			New: `m.To, &m.delivery, m.letter.key, m.letter.ttl, !mutant("full-mailbox-refuses-messages")`,
+		}},
+		Package: "object", Test: "TestFullMailboxTakesMessages",
+	},
+	{
+		Name: "mailbox-takes-all-messages", Promise: "O11", File: "object/internal/inbox/inbox.go",
+		Edits: []edit{{
+			Old: `len(b.under) < MaxMessages && b.bytes`,
+			New: `(mutant("mailbox-takes-all-messages") || len(b.under) < MaxMessages) && b.bytes`,
+		}},
+		Package: "object", Test: "TestFullMailboxTakesMessages",
 	},
 }

@@ -1,6 +1,6 @@
 package main
 
-// observerMutants are bugs in what an Observer is told.
+// observerMutants are bugs in the operations that an Observer hears of.
 var observerMutants = []mutant{
 	{
 		Name: "observer-takes-another-turn-for-its-own", Promise: "O22", File: "object/observer.go",

@@ -16,13 +16,13 @@ const (
 // slowness is how much slower this machine is now than that on which limit was set: at least 1.
 // The numbers are sorted on as many goroutines as tests run at a time, so other load counts too.
 func slowness() float64 {
-	began := time.Now()
+	began := seams.Steady()
 	var workers sync.WaitGroup
 	for range together {
 		workers.Go(sortNumbers)
 	}
 	workers.Wait()
-	return max(1, float64(time.Since(began))/float64(paceOfLimit))
+	return max(1, float64(seams.Steady().Sub(began))/float64(paceOfLimit))
 }
 
 func sortNumbers() {

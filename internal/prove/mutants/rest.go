@@ -71,15 +71,51 @@ var restMutants = []mutant{
 	{
 		Name: "retention-ends-early", Promise: "J21", File: "jobs/engine/rest.go",
 		Edits: []edit{{
-			Old: `		m.RetireAt = storable(m.EndedAt.Add(keep))
+			Old: `	return storable(t.Add(d))
 `,
-			New: `		if mutant("retention-ends-early") {
-			keep--
-		}
-		m.RetireAt = storable(m.EndedAt.Add(keep))
+			New: `	if mutant("retention-ends-early") {
+		d--
+	}
+	return storable(t.Add(d))
 `,
 		}},
 		Package: "jobs/engine", Test: "TestRetention",
+	},
+	{
+		Name: "ended-job-without-an-alarm", Promise: "J3", File: "jobs/engine/rest.go",
+		Edits: []edit{{
+			Old: `	return true, l.e.arm(ctx)
+`,
+			New: `	if mutant("ended-job-without-an-alarm") {
+		return true, nil
+	}
+	return true, l.e.arm(ctx)
+`,
+		}},
+		Package: "jobs/engine", Test: "TestRetentionThatChanges",
+	},
+	{
+		Name: "stale-moves-the-label", Promise: "J22", File: "jobs/engine/rest.go",
+		Edits: []edit{{
+			Old: `	return l.st.Emit(ctx, jobs.EventStale,`,
+			New: `	if mutant("stale-moves-the-label") {
+		if err := l.st.Driver().SetLabel(ctx, jobs.EventStale); err != nil {
+			return err
+		}
+	}
+	return l.st.Emit(ctx, jobs.EventStale,`,
+		}},
+		Package: "jobs/engine", Test: "TestStale",
+	},
+	{
+		Name: "failing-hook-keeps-the-job", Promise: "J23", File: "jobs/engine/rest.go",
+		Edits: []edit{{
+			Old: `	if h.Of == onDelete {
+`,
+			New: `	if h.Of == onDelete && (out.Kind != GaveUp || !mutant("failing-hook-keeps-the-job")) {
+`,
+		}},
+		Package: "jobs/engine", Test: "TestHooksOfARetention",
 	},
 	{
 		Name: "retired-job-goes-in-two-commits", Promise: "J21", File: "jobs/engine/verbs.go",
@@ -124,14 +160,14 @@ var restMutants = []mutant{
 		Package: "jobs/engine", Test: "TestPauseUntilOfAnExecution",
 	},
 	{
-		Name: "paused-job-resumes-late", Promise: "J10", File: "jobs/engine/rest.go",
+		Name: "paused-job-resumes-late", Promise: "J10", File: "jobs/meta.go",
 		Edits: []edit{{
-			Old: `	case m.Status == jobs.Paused:
+			Old: `	case m.Status == Paused:
 		return m.PausedUntil
 `,
-			New: `	case m.Status == jobs.Paused && !m.PausedUntil.IsZero() && mutant("paused-job-resumes-late"):
+			New: `	case m.Status == Paused && !m.PausedUntil.IsZero() && mutant("paused-job-resumes-late"):
 		return m.PausedUntil.Add(1)
-	case m.Status == jobs.Paused:
+	case m.Status == Paused:
 		return m.PausedUntil
 `,
 		}},
@@ -166,9 +202,9 @@ var restMutants = []mutant{
 	{
 		Name: "scrub-takes-a-rest-without-its-alarm", Promise: "J3", File: "recovery/scrub_facts.go",
 		Edits: []edit{{
-			Old: `	switch end := f.restEnd(); {
+			Old: `	switch end := f.meta.RestEnd(); {
 `,
-			New: `	switch end := f.restEnd(); {
+			New: `	switch end := f.meta.RestEnd(); {
 	case !f.armed && mutant("scrub-takes-a-rest-without-its-alarm"):
 		return ""
 `,

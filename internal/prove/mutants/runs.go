@@ -87,9 +87,9 @@ var runMutants = []mutant{
 	{
 		Name: "hook-is-called-once", Promise: "J9", File: "jobs/engine/hook.go",
 		Edits: []edit{{
-			Old: `	if out.Waits() {
+			Old: `	if out.Waits() && l.wants(h) {
 		h.Call`,
-			New: `	if out.Waits() && !mutant("hook-is-called-once") {
+			New: `	if out.Waits() && l.wants(h) && !mutant("hook-is-called-once") {
 		h.Call`,
 		}},
 		Package: "jobs/continuous", Test: "TestOnExhaustedThatFails/9",

@@ -152,9 +152,9 @@ func (l *lab) test(ctx context.Context, m mutant, switched string) (output []byt
 	cmd := exec.CommandContext(ctx, l.binary(m.Package), args...)
 	cmd.Dir = filepath.Join(l.root, m.Package)
 	cmd.Env = append(os.Environ(), variable+"="+switched)
-	began := time.Now()
+	began := seams.Steady()
 	output, err = cmd.CombinedOutput()
-	return output, time.Since(began), err
+	return output, seams.Steady().Sub(began), err
 }
 
 // pattern is the argument of -run for exactly that test.

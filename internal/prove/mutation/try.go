@@ -64,11 +64,11 @@ func (t *trial) unchanged(ctx context.Context) error {
 // reaches.
 func (s *suite) reach(ctx context.Context, test *timed) ([]int, error) {
 	list := s.binary + "-reached-" + test.name
-	began := time.Now()
+	began := seams.Steady()
 	if out, err := s.test(ctx, []string{test.name}, longest, reachedVariable+"="+list); err != nil {
 		return nil, fmt.Errorf("%s %s fails without a mutation: %w\n%s", s.name, test.name, err, bytes.TrimSpace(out))
 	}
-	test.took = time.Since(began)
+	test.took = seams.Steady().Sub(began)
 	text, err := os.ReadFile(list)
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err

@@ -34,7 +34,7 @@ func dump(s *storage.Store) (string, error) {
 			return nil
 		}),
 		s.Metas("", func(name string, value []byte) error {
-			if name != "epoch" {
+			if name != "epoch" && name != "id" { // each opening has its own number, and the first that gives one a random id
 				d.line("meta", name, value)
 			}
 			return nil

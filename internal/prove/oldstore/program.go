@@ -18,14 +18,18 @@ import (
 // madeAt is the time by the clock of the program that made the store.
 var madeAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// clock begins at a given time and runs as fast as the machine's.
-type clock struct{ base, started time.Time }
+// clock begins at a given time and runs as fast as that of the machine.
+type clock struct {
+	seam.Clock
+	ahead time.Duration // of the machine
+}
 
-func clockAt(base time.Time) clock { return clock{base, time.Now()} }
+func clockAt(base time.Time) clock {
+	machine := seam.Seams{}.WithDefaults().Clock
+	return clock{machine, base.Sub(machine.Now())}
+}
 
-func (c clock) Now() time.Time { return c.base.Add(time.Since(c.started)) }
-
-func (clock) AfterFunc(d time.Duration, f func()) seam.Timer { return time.AfterFunc(d, f) }
+func (c clock) Now() time.Time { return c.Clock.Now().Add(c.ahead).UTC() }
 
 // account has a state, an event for each deposit, and an alarm far away.
 type account struct {

@@ -8,8 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/holdfast-dev/holdfast/internal/testing/fulldisk"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
@@ -17,7 +16,7 @@ import (
 // in their order, and lose no attempt. Proves O17, M1, M3.
 func TestMessagesOnAFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &fullDisk{FS: vfs.NewMem()}
+		d := fulldisk.New()
 		var got []int
 		var gate atomic.Bool
 		gate.Store(true)
@@ -34,7 +33,7 @@ func TestMessagesOnAFullDisk(t *testing.T) {
 		send := object.Handle(class, "send", func(st *object.State, ctx context.Context, n int) (int, error) {
 			return 0, get.Send(ctx, st, "b", n)
 		})
-		h, err := d.open(class)
+		h, err := openOn(d, class)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +43,7 @@ func TestMessagesOnAFullDisk(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second) // the handler of 1 is under way
 		gate.Store(false)
-		d.full.Store(true)
+		d.SetFull(true)
 		if _, err := send.Call(ctx, h, "a", 2); !errors.Is(err, object.ErrNoSpace) {
 			t.Errorf("a turn that sends on a full disk: %v", err)
 		}
@@ -57,7 +56,7 @@ func TestMessagesOnAFullDisk(t *testing.T) {
 		if err != nil || len(in.Messages) != 1 || in.Messages[0].Attempts != 0 || in.Paused == "" {
 			t.Errorf("the receiver is %+v, %v", in, err)
 		}
-		d.full.Store(false)
+		d.SetFull(false)
 		time.Sleep(200 * time.Millisecond)
 		if _, err := send.Call(ctx, h, "a", 3); err != nil {
 			t.Errorf("a turn that sends when there is space: %v", err)

@@ -8,8 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/holdfast-dev/holdfast/internal/testing/fulldisk"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
@@ -17,7 +16,7 @@ import (
 
 // busyPool is a pool with one partition on a disk that can be full. Its tasks take 100 s.
 type busyPool struct {
-	disk *fullDisk
+	disk *fulldisk.FS
 	host *object.Host
 	pool *workerpool.Pool[int, int]
 
@@ -26,7 +25,7 @@ type busyPool struct {
 
 func newBusyPool(t *testing.T, tasks int) *busyPool {
 	t.Helper()
-	b := &busyPool{disk: &fullDisk{FS: vfs.NewMem()}}
+	b := &busyPool{disk: fulldisk.New()}
 	b.pool = workerpool.New(workerpool.Config[int, int]{
 		Name: "busy", Concurrency: 10, Partitions: 1, Phases: []string{"wait"}, Retry: jobs.Retry{MaxAttempts: 1},
 		Work: func(ctx context.Context, task *workerpool.Task[int]) (int, error) {
@@ -48,7 +47,7 @@ func newBusyPool(t *testing.T, tasks int) *busyPool {
 			})
 		},
 	})
-	h, err := b.disk.open(b.pool, spill)
+	h, err := openOn(b.disk, b.pool, spill)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +86,14 @@ func TestFullDiskCutsOffNoPool(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBusyPool(t, 8)
 			time.Sleep(time.Second)
-			b.disk.full.Store(true)
+			b.disk.SetFull(true)
 			if _, err := spillIt.Call(t.Context(), b.host, "a", 1); !errors.Is(err, object.ErrNoSpace) {
 				t.Fatalf("O17: %s: a full disk refuses nothing: %v", name, err)
 			}
 			b.enqueued(t)
 			time.Sleep(free - time.Second) // several renewals of the leases are refused
 			b.enqueued(t)
-			b.disk.full.Store(false)
+			b.disk.SetFull(false)
 			time.Sleep(time.Hour)
 			synctest.Wait()
 			s, err := b.pool.Stats(t.Context(), b.host)
@@ -117,7 +116,7 @@ func TestCutByAFullDiskIsFree(t *testing.T) {
 				synctest.Wait()
 			}
 			time.Sleep(1500 * time.Millisecond) // so long after a commit the next one looks at the free space
-			b.disk.full.Store(true)
+			b.disk.SetFull(true)
 			b.enqueued(t)
 			synctest.Wait()
 			b.enqueued(t)
@@ -125,7 +124,7 @@ func TestCutByAFullDiskIsFree(t *testing.T) {
 			if int(b.cuts.Load()) != 3*round {
 				t.Fatalf("O17: round %d: %d executions were cut off, want %d", round, b.cuts.Load(), 3*round)
 			}
-			b.disk.full.Store(false)
+			b.disk.SetFull(false)
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/holdfast-dev/holdfast/internal/testing/fulldisk"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/object"
@@ -19,20 +17,8 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
-// fullDisk is a file system that can be full.
-type fullDisk struct {
-	vfs.FS
-	full atomic.Bool
-}
-
-func (d *fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
-	if d.full.Load() {
-		return vfs.DiskUsage{}, nil
-	}
-	return vfs.DiskUsage{AvailBytes: 1 << 40}, nil
-}
-
-func (d *fullDisk) open(defs ...object.Definition) (*object.Host, error) {
+// openOn opens a host on a disk that may be full.
+func openOn(d *fulldisk.FS, defs ...object.Definition) (*object.Host, error) {
 	return object.Open(object.Options{
 		Dir: "store", Logger: slog.New(slog.DiscardHandler),
 		Storage: storage.Options{Shards: 4, Pebble: pebblestore.Options{FS: d, CacheBytes: 1 << 20, NoCompactions: true}},
@@ -56,7 +42,7 @@ func (j *jar) Alarm(ctx context.Context, info object.AlarmInfo) error {
 // spaceLab is a host on a disk that can be full.
 type spaceLab struct {
 	t     *testing.T
-	disk  *fullDisk
+	disk  *fulldisk.FS
 	host  *object.Host
 	fired []int // the attempt of each alarm that was handled
 
@@ -73,7 +59,7 @@ type spaceLab struct {
 }
 
 func newSpaceLab(t *testing.T) *spaceLab {
-	l := &spaceLab{t: t, disk: &fullDisk{FS: vfs.NewMem()}, takes: time.Minute}
+	l := &spaceLab{t: t, disk: fulldisk.New(), takes: time.Minute}
 	l.jars = object.Define("jar", func(ctx context.Context, st *object.State) (*jar, error) {
 		return &jar{st, l}, st.Storage().Put(ctx, "constructed", true)
 	})
@@ -112,7 +98,7 @@ func newSpaceLab(t *testing.T) *spaceLab {
 
 func (l *spaceLab) open() {
 	l.t.Helper()
-	h, err := l.disk.open(l.jars, l.ticks, l.long)
+	h, err := openOn(l.disk, l.jars, l.ticks, l.long)
 	l.ok(err)
 	l.host = h
 }
@@ -140,7 +126,7 @@ func (l *spaceLab) use() {
 // fillUp fills the disk, and writes until the store has seen it.
 func (l *spaceLab) fillUp() {
 	l.t.Helper()
-	l.disk.full.Store(true)
+	l.disk.SetFull(true)
 	for range 10 {
 		if _, err := l.fill.Call(l.t.Context(), l.host, "big", 1<<20); l.refused(err) {
 			return
@@ -191,7 +177,7 @@ func TestFullDiskThatBecomesFreeAgain(t *testing.T) {
 		if err := l.host.Err(); err != nil {
 			t.Error(err)
 		}
-		l.disk.full.Store(false)
+		l.disk.SetFull(false)
 		_, err := l.fill.Call(t.Context(), l.host, "new", 7)
 		l.ok(err)
 		time.Sleep(time.Second)
@@ -226,7 +212,7 @@ func TestEndOfARunOnAFullDisk(t *testing.T) {
 				until(l.watch.began.Add(c.full))
 				l.fillUp()
 				until(l.watch.began.Add(c.free))
-				l.disk.full.Store(false)
+				l.disk.SetFull(false)
 				until(l.watch.began.Add(5 * time.Minute))
 				if want := []time.Duration{0, c.want}; !slices.Equal(l.watch.laps, want) || !slices.Equal(l.runs, []uint64{1, 1}) {
 					t.Errorf("executions of runs %v began at %v, want %v", l.runs, l.watch.laps, want)
@@ -254,10 +240,10 @@ func TestShutdownOnAFullDisk(t *testing.T) {
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("Shutdown took %v", took)
 		}
-		if _, err := l.disk.open(l.jars); !errors.Is(err, object.ErrNoSpace) {
+		if _, err := openOn(l.disk, l.jars); !errors.Is(err, object.ErrNoSpace) {
 			t.Errorf("a store is opened on a full disk: %v", err)
 		}
-		l.disk.full.Store(false)
+		l.disk.SetFull(false)
 		l.open()
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()

@@ -7,8 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
+	"github.com/holdfast-dev/holdfast/internal/testing/fulldisk"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workflow"
 	"github.com/holdfast-dev/holdfast/object"
@@ -20,15 +19,15 @@ func TestAtomicGoesOnWithSpace(t *testing.T) {
 	for name, brief := range map[string]bool{"for ten minutes": false, "for a moment": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				disk := &fullDisk{FS: vfs.NewMem()}
+				disk := fulldisk.New()
 				var host *object.Host
 				var met atomic.Int32
 				w := workflow.New[int, int]("run", workflow.Config{})
 				w.Func(func(c *workflow.Context, _ int) (int, error) {
 					return workflow.Atomic(c, "atomic", func(ctx context.Context, tx *workflow.Tx) (int, error) {
 						if met.Add(1) == 1 {
-							disk.full.Store(true)
-							defer disk.full.Store(!brief)
+							disk.SetFull(true)
+							defer disk.SetFull(!brief)
 						}
 						time.Sleep(200 * time.Millisecond) // so that the store looks
 						if err := tx.Put(ctx, "k", []byte{byte(met.Load())}); err != nil {
@@ -38,7 +37,7 @@ func TestAtomicGoesOnWithSpace(t *testing.T) {
 					})
 				})
 				var err error
-				if host, err = disk.open(w, spill); err != nil {
+				if host, err = openOn(disk, w, spill); err != nil {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() { _ = host.Shutdown(ended()) }) // else a test that fails would hang
@@ -53,7 +52,7 @@ func TestAtomicGoesOnWithSpace(t *testing.T) {
 				if err != nil || st.Meta.Status != jobs.Executing || met.Load() < 1 {
 					t.Errorf("after %d attempts: %s, %s, %v", met.Load(), st.Meta.Status, st.Meta.LastError, err)
 				}
-				disk.full.Store(false)
+				disk.SetFull(false)
 				began := time.Now()
 				if v, err := w.Wait(t.Context(), host, "a"); v != 7 || err != nil {
 					t.Errorf("%d, %v", v, err)

@@ -116,8 +116,8 @@ func randomTests(dir string) string {
 	return crashTests
 }
 
-// checks is how many random schedules each test runs in a round.
-var checks = map[string]int{"map": 500, "pebble": 100}
+// checks is how many random schedules each test runs in a round: the floors take two rounds on the map and one on Pebble.
+var checks = map[string]int{"map": 420, "pebble": 84}
 
 // random runs stories under random schedules, in rounds with a seed of their own,
 // until the floors are reached.

@@ -29,7 +29,7 @@ func race(ctx context.Context, s *suite) error {
 	if _, _, err := s.test(ctx, testRun{step: "race", dir: "internal/prove/realtime", run: ".", race: true}); err != nil {
 		return err
 	}
-	n := 70
+	n := 56
 	if s.soak {
 		n *= 20
 	}

@@ -13,7 +13,7 @@
   const everyAge = 10000;        // and at least once in this time, because ages pass
   const channel = window.BroadcastChannel ? new BroadcastChannel(channelName) : null;
 
-  let asOf = status.textContent;
+  let asOf = new Date(status.dataset.at);
   let state = "";                // of the stream, as this tab or the one that has it tells
   let stream = null;             // the EventSource, if this tab has it
   let leave = null;              // gives up the stream, or the wait for it
@@ -30,11 +30,12 @@
     try { on ? localStorage.setItem(pauseName, "1") : localStorage.removeItem(pauseName); } catch { /* this tab alone */ }
   }
 
+  const told = () => "As of " + zone.clock(asOf);
   function show() {
     const stopped = paused();
     button.textContent = stopped ? "Resume live" : "Pause live";
     status.dataset.state = stopped ? "paused" : state;
-    const text = stopped ? "Paused. " + asOf : { live: "Live", reconnecting: "Reconnecting" }[state] || asOf;
+    const text = stopped ? "Paused. " + told() : { live: "Live", reconnecting: "Reconnecting" }[state] || told();
     if (status.textContent !== text) status.textContent = text; // a screen reader hears each change
   }
 
@@ -63,7 +64,7 @@
       topics.some((t) => t === own || t.startsWith(own + "/") || own.startsWith(t + "/")));
   }
 
-  // heard takes what the tab with the stream tells.
+  // heard takes a message of the tab that has the stream.
   function heard(message) {
     if (message.state) { state = message.state; show(); }
     if (message.all) staleAll();
@@ -140,7 +141,8 @@
   addEventListener("storage", (event) => { if (event.key === pauseName) change(); });
   button.addEventListener("click", () => { setPaused(!paused()); change(); });
   button.hidden = false;
-  document.addEventListener("htmx:after:swap", () => { asOf = "As of " + new Date().toISOString().slice(11, 19) + " UTC"; });
+  document.addEventListener("htmx:after:swap", () => { asOf = new Date(); });
+  document.addEventListener("zone", show);
   document.addEventListener("htmx:response:error", (event) => {
     if (event.detail.ctx.response.status === 401) location.reload();
   });

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +12,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+
+	"github.com/holdfast-dev/holdfast/internal/testing/outside"
 )
 
 // patience is how long a test waits for a page at most. It is long, because CI runs on busy machines.
@@ -21,7 +22,6 @@ const patience = time.Minute
 // chromium is the one browser of all tests.
 var chromium struct {
 	once  sync.Once
-	path  string
 	ctx   context.Context
 	err   error
 	close []func()
@@ -36,27 +36,49 @@ func TestMain(m *testing.M) {
 }
 
 // launch starts the browser.
-func launch() {
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if chromium.path, chromium.err = exec.LookPath(name); chromium.err == nil {
-			break
-		}
-	}
-	if chromium.err != nil {
-		return
-	}
+func launch(path string) {
 	dir, err := os.MkdirTemp("", "holdfast-browser-")
 	if err != nil {
 		chromium.err = err
 		return
 	}
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(chromium.path), chromedp.UserDataDir(dir), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.ExecPath(path), chromedp.UserDataDir(dir), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))...)
 	ctx, cancel := chromedp.NewContext(allocator)
 	chromium.ctx = ctx
 	chromium.close = []func(){func() { _ = chromedp.Cancel(ctx) }, cancel, stop, func() { _ = os.RemoveAll(dir) }}
 	chromium.err = chromedp.Do(ctx)
+}
+
+// profile is a browser of its own within the one of all tests: it shares no cookies and no storage with others, and
+// prefers a scheme of colours.
+type profile struct {
+	t      *testing.T
+	scheme string
+	first  context.Context // of the first tab, which has the cookies; nil before it
+}
+
+// inEachScheme runs a test in light and in dark at the same time.
+func inEachScheme(t *testing.T, test func(*testing.T, *profile)) {
+	t.Parallel()
+	for _, scheme := range []string{"light", "dark"} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			test(t, newProfile(t, scheme))
+		})
+	}
+}
+
+// newProfile starts the browser of all tests if it does not run yet, or skips the test if there is none.
+func newProfile(t *testing.T, scheme string) *profile {
+	t.Helper()
+	path := outside.Chromium(t)
+	chromium.once.Do(func() { launch(path) })
+	if chromium.err != nil {
+		t.Fatalf("%s: %v", path, chromium.err)
+	}
+	return &profile{t: t, scheme: scheme}
 }
 
 // tab is one tab of the browser.
@@ -65,7 +87,7 @@ type tab struct {
 	ctx context.Context
 }
 
-// watching collects what the policy of the page refuses, and code of users that runs.
+// watching collects the refusals of the policy of the page, and signs that code of users has run.
 const watching = `
 window.refused = [];
 document.addEventListener("securitypolicyviolation", (e) => refused.push(e.violatedDirective + " " + e.blockedURI + " " + e.sample));
@@ -73,27 +95,24 @@ window.alert = (text) => refused.push("alert " + text);
 window.addEventListener("error", (e) => refused.push("error " + e.message));
 window.setInterval = () => 0; // a page that is live by the stream needs no clock`
 
-// open opens a tab, or skips the test if there is no browser.
-func open(t *testing.T) *tab {
-	t.Helper()
-	chromium.once.Do(launch)
-	if chromium.path == "" {
-		const reason = "BROWSER TESTS ARE NOT RUN: there is no Chromium; apt-get install --no-install-recommends chromium"
-		if os.Getenv("HOLDFAST_BROWSER") == "required" {
-			t.Fatal(reason)
-		}
-		t.Skip(reason)
+// open opens a tab.
+func (p *profile) open() *tab {
+	p.t.Helper()
+	var ctx context.Context
+	var cancel context.CancelFunc
+	if p.first == nil {
+		ctx, cancel = chromedp.NewContext(chromium.ctx, chromedp.WithNewBrowserContext())
+		p.first = ctx
+	} else {
+		ctx, cancel = chromedp.NewContext(p.first)
 	}
-	if chromium.err != nil {
-		t.Fatalf("%s: %v", chromium.path, chromium.err)
-	}
-	ctx, cancel := chromedp.NewContext(chromium.ctx)
-	t.Cleanup(cancel)
-	b := &tab{t, ctx}
+	p.t.Cleanup(cancel)
+	b := &tab{p.t, ctx}
 	b.do(chromedp.Func(func(ctx context.Context, to *chromedp.Target) error {
 		_, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watching})
 		return err
 	}))
+	b.media(p.scheme)
 	return b
 }
 
@@ -192,6 +211,15 @@ func (b *tab) quiet() {
 	if got := is[[]string](b, "refused"); len(got) > 0 {
 		b.t.Errorf("V14: the page has %q", got)
 	}
+}
+
+// in sets the zone of the clock.
+func (b *tab) in(zone string) {
+	b.t.Helper()
+	b.do(func(ctx context.Context, _ *chromedp.Target) (v chromedp.Void, err error) {
+		_, err = chromedp.Call(ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: zone})
+		return v, err
+	})
 }
 
 // media has the browser prefer a scheme of colours.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -21,9 +22,11 @@ func rung(n int) string {
 
 // Proves V15: the first page shows a change after its commit, by the stream alone, and keeps what the user has
 // begun: the focus and the text of a field.
-func TestOverviewIsLive(t *testing.T) {
+func TestOverviewIsLive(t *testing.T) { inEachScheme(t, overviewIsLive) }
+
+func overviewIsLive(t *testing.T, p *profile) {
 	died := make(chan object.DeadLetter, 9)
-	s := serve(t, auth.Reader, nil, bells(died))
+	s := serve(p, auth.Reader, nil, bells(died))
 	b := s.signIn("overview")
 	b.until(live)
 	b.do(chromedp.SendKeys("header input[name=q]", "bell/one"))
@@ -40,8 +43,10 @@ func TestOverviewIsLive(t *testing.T) {
 }
 
 // Proves V15: a page says that it has lost the server, comes back to it after a restart, and shows each event once.
-func TestPageComesBackAfterARestart(t *testing.T) {
-	s := serve(t, auth.Reader, nil, bells(nil))
+func TestPageComesBackAfterARestart(t *testing.T) { inEachScheme(t, pageComesBackAfterARestart) }
+
+func pageComesBackAfterARestart(t *testing.T, p *profile) {
+	s := serve(p, auth.Reader, nil, bells(nil))
 	s.call("a", "ring", "one")
 	b := s.signIn("object?class=bell&name=a")
 	b.until(live)
@@ -59,12 +64,14 @@ func TestPageComesBackAfterARestart(t *testing.T) {
 
 // Proves V15: eight tabs are live over HTTP/1.1, of which a browser opens six connections, because they share a
 // stream; they stay so when the tab with the stream closes, and come back when a proxy has no server for a while.
-func TestEightTabsAreLive(t *testing.T) {
-	s := serve(t, auth.Reader, nil, bells(nil))
+func TestEightTabsAreLive(t *testing.T) { inEachScheme(t, eightTabsAreLive) }
+
+func eightTabsAreLive(t *testing.T, p *profile) {
+	s := serve(p, auth.Reader, nil, bells(nil))
 	s.call("a", "ring", "one")
 	tabs := []*tab{s.signIn("object?class=bell&name=a")}
 	for range 7 {
-		b := open(t)
+		b := s.open()
 		b.visit(s.url("object?class=bell&name=a"))
 		tabs = append(tabs, b)
 	}
@@ -92,9 +99,45 @@ func TestEightTabsAreLive(t *testing.T) {
 	all(rung(5))
 }
 
+// Times are in UTC until the user asks for local time, which all tabs then show, also after a change and a reload.
+func TestLocalTime(t *testing.T) { inEachScheme(t, localTime) }
+
+func localTime(t *testing.T, p *profile) {
+	s := serve(p, auth.Reader, nil, bells(nil))
+	s.call("a", "ring", "one")
+	b := s.signIn("object?class=bell&name=a")
+	b.in("Asia/Kolkata")
+	b.until(live)
+	first := is[string](b, `document.querySelector("#state time").title`)
+	at, err := time.Parse("2006-01-02 15:04:05.000 UTC", first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ends = `[...document.querySelectorAll("time")].every((e) => e.title.endsWith(" %s"))`
+	b.click("#zone")
+	b.until(`document.querySelector("#zone").textContent == "Show UTC"`)
+	b.until(`document.querySelector("#state time").title == ` + quote(at.Add(5*time.Hour+30*time.Minute).Format("2006-01-02 15:04:05.000")+" +05:30"))
+	s.call("a", "ring", "two")
+	b.until(rung(2) + " && " + fmt.Sprintf(ends, "+05:30"))
+	b.click("#pause")
+	b.until(`document.querySelector("#status").textContent.endsWith(" +05:30")`)
+	other := s.open()
+	other.in("America/St_Johns")
+	other.visit(s.url("object?class=bell&name=a"))
+	other.until(`/ -0[23]:30$/.test(document.querySelector("#state time").title)`)
+	b.click("#zone")
+	for _, b := range []*tab{b, other} {
+		b.until(`document.querySelector("#zone").textContent == "Show local time" && ` + fmt.Sprintf(ends, "UTC"))
+		b.until(`document.querySelector("#status").textContent.endsWith(" UTC")`)
+	}
+	b.quiet()
+}
+
 // Proves V15: Pause live holds the page still, also after a reload, until the user goes on.
-func TestPauseHoldsThePageStill(t *testing.T) {
-	s := serve(t, auth.Reader, nil, bells(nil))
+func TestPauseHoldsThePageStill(t *testing.T) { inEachScheme(t, pauseHoldsThePageStill) }
+
+func pauseHoldsThePageStill(t *testing.T, p *profile) {
+	s := serve(p, auth.Reader, nil, bells(nil))
 	s.call("a", "ring", "one")
 	b := s.signIn("object?class=bell&name=a")
 	b.until(live)
@@ -104,7 +147,7 @@ func TestPauseHoldsThePageStill(t *testing.T) {
 	b.until(`document.querySelector("#status").textContent.startsWith("Paused")`)
 	before := s.asked()
 	is[bool](b, `window.changes = 0, new MutationObserver(() => changes++).observe(document.querySelector("main"), { subtree: true, childList: true, attributes: true, characterData: true }), true`)
-	other := open(t) // a page of another address than the one that was paused is paused too
+	other := s.open() // a page of another address than the one that was paused is paused too
 	other.visit(s.url("overview"))
 	other.until(`document.querySelector("#status").textContent.startsWith("Paused")`)
 	told := s.follow()
@@ -123,11 +166,13 @@ func TestPauseHoldsThePageStill(t *testing.T) {
 }
 
 // Proves V13: a session ends by Sign out, and a revoked token leads each page to the form.
-func TestSession(t *testing.T) {
-	s := serve(t, auth.Reader, nil, bells(nil))
+func TestSession(t *testing.T) { inEachScheme(t, session) }
+
+func session(t *testing.T, p *profile) {
+	s := serve(p, auth.Reader, nil, bells(nil))
 	s.call("a", "ring", "one")
 	const page = "object?class=bell&name=a"
-	b := open(t)
+	b := s.open()
 	b.visit(s.url(page))
 	b.until(`document.querySelector("[name=token]")`)
 	b.do(chromedp.SendKeys("[name=token]", "holdfast_wrong"))
@@ -155,8 +200,12 @@ func TestSession(t *testing.T) {
 
 // Proves V15: at 320 pixels, and without script, each page can be read and nothing is cut off.
 func TestPagesAreReadWithoutScriptAtAnyWidth(t *testing.T) {
+	inEachScheme(t, pagesAreReadWithoutScriptAtAnyWidth)
+}
+
+func pagesAreReadWithoutScriptAtAnyWidth(t *testing.T, p *profile) {
 	died := make(chan object.DeadLetter, 1)
-	s := serve(t, auth.Admin, nil, bells(died))
+	s := serve(p, auth.Admin, nil, bells(died))
 	long := "a-name-without-a-place-to-break-it-that-is-longer-than-the-screen-is-wide/and-goes-on"
 	s.call(long, "ring", long)
 	s.call(long, "die", long)

@@ -1,10 +1,13 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-dev/holdfast/object"
@@ -53,9 +56,11 @@ var hostile = []string{
 
 // Proves V14: names, keys, kinds of events, values and errors are text on each page of a browser, the policy of the
 // page has nothing to report, and a button acts on the object of its page alone.
-func TestHostileNamesAreInert(t *testing.T) {
+func TestHostileNamesAreInert(t *testing.T) { inEachScheme(t, hostileNamesAreInert) }
+
+func hostileNamesAreInert(t *testing.T, p *profile) {
 	died := make(chan object.DeadLetter, len(hostile))
-	s := serve(t, auth.Admin, nil, bells(died))
+	s := serve(p, auth.Admin, nil, bells(died))
 	for _, name := range hostile {
 		for _, method := range []string{"ring", "die"} {
 			s.call(name, method, name)
@@ -92,4 +97,42 @@ func TestHostileNamesAreInert(t *testing.T) {
 		}
 		b.quiet()
 	}
+}
+
+// Proves V14: the keys of an object are listed page by page, and each value is loaded alone when it is asked for, a
+// large one only when it is asked for again. JSON is folded, and other bytes are shown as a dump.
+func TestValuesAreLoadedWhenAsked(t *testing.T) { inEachScheme(t, valuesAreLoadedWhenAsked) }
+
+func valuesAreLoadedWhenAsked(t *testing.T, p *profile) {
+	class := object.Define("store", func(_ context.Context, st *object.State) (*object.State, error) { return st, nil })
+	object.Handle(class, "fill", func(st *object.State, ctx context.Context, _ struct{}) (struct{}, error) {
+		var err error
+		for i := range 25 {
+			err = cmp.Or(err, st.Storage().PutBytes(ctx, fmt.Sprintf("key %02d", i), []byte(`{"<b>": [1, {"deep": "down"}]}`)))
+		}
+		large := []byte(`"` + strings.Repeat("x", 2<<20-2) + `"`)
+		return struct{}{}, cmp.Or(err, st.Storage().PutBytes(ctx, "binary", []byte{0, 1, 0xff}), st.Storage().PutBytes(ctx, "large", large))
+	})
+	s := serve(p, auth.Reader, nil, class)
+	if _, err := s.host.CallBytes(t.Context(), "store", "a", "fill", []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	b := s.signIn("object?class=store&name=a&limit=20")
+	rows := func(n int) string { return fmt.Sprintf(`document.querySelectorAll("#keys tbody tr").length == %d`, n) }
+	b.until(rows(20))
+	b.leave(`#keys a[rel="next"]`)
+	b.until(rows(7))
+	b.leave("#keys tbody a")
+	b.until(has("2 elements") + " && !" + has("down"))
+	b.click("summary")
+	b.click("details details summary")
+	b.until(has("down"))
+
+	b.visit(s.url("value?class=store&name=a&key=binary"))
+	b.until(has("00000000  00 01 ff"))
+	b.visit(s.url("value?class=store&name=a&key=large"))
+	b.until(has("2.0 MiB") + ` && document.documentElement.outerHTML.length < 10000`)
+	b.leave("main a.button")
+	b.until(`document.querySelector("pre").textContent.length == 2 << 20`)
+	b.quiet()
 }

@@ -17,18 +17,22 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/holdfast-dev/holdfast/admin/backup"
+	"github.com/holdfast-dev/holdfast/internal/testing/fulldisk"
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server"
 	"github.com/holdfast-dev/holdfast/server/auth"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
 // site is a server of a host in memory.
 type site struct {
-	t      *testing.T
+	*profile
 	host   *object.Host
+	repo   *backup.Repository // of a site that is stored; else nil
 	srv    *server.Server
 	web    *httptest.Server
 	tokens *auth.TokenFile
@@ -43,9 +47,26 @@ type site struct {
 }
 
 // serve serves a host, and signs in nobody. The token has a role.
-func serve(t *testing.T, role auth.Role, jobs []verbs.Described, classes ...object.Definition) *site {
+func serve(p *profile, role auth.Role, jobs []verbs.Described, classes ...object.Definition) *site {
+	p.t.Helper()
+	return (&site{profile: p}).serve(storage.Options{Engine: memstore.New()}, role, jobs, classes...)
+}
+
+// serveStored is serve with a store in files, which are in memory, and a repository for its backups.
+func serveStored(p *profile, role auth.Role, jobs []verbs.Described, classes ...object.Definition) *site {
+	p.t.Helper()
+	o := storage.Options{MinFreeBytes: -1, Pebble: pebblestore.Options{FS: fulldisk.New()}}
+	repo, err := backup.Open("repository", o)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	o.Dir = "store"
+	return (&site{profile: p, repo: repo}).serve(o, role, jobs, classes...)
+}
+
+func (s *site) serve(o storage.Options, role auth.Role, jobs []verbs.Described, classes ...object.Definition) *site {
+	t := s.t
 	t.Helper()
-	s := &site{t: t}
 	var err error
 	if s.tokens, err = auth.Tokens(filepath.Join(t.TempDir(), "tokens.json"), auth.Options{Create: true}); err != nil {
 		t.Fatal(err)
@@ -57,11 +78,11 @@ func serve(t *testing.T, role auth.Role, jobs []verbs.Described, classes ...obje
 	for _, job := range jobs {
 		classes = append(classes, job)
 	}
-	if s.host, err = object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}, Logger: slog.New(slog.DiscardHandler)}, classes...); err != nil {
+	if s.host, err = object.Open(object.Options{Storage: o, Logger: slog.New(slog.DiscardHandler)}, server.Definitions(classes...)...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.host.Shutdown(context.Background()) })
-	if s.srv, err = server.New(s.host, server.Config{Auth: s.tokens, Jobs: jobs}); err != nil {
+	if s.srv, err = server.New(s.host, server.Config{Auth: s.tokens, Jobs: jobs, Backups: s.repo}); err != nil {
 		t.Fatal(err)
 	}
 	s.listen("127.0.0.1:0")
@@ -127,7 +148,7 @@ func (s *site) url(page string) string { return s.web.URL + "/ui/" + page }
 // signIn opens a tab with a session, at a page.
 func (s *site) signIn(page string) *tab {
 	s.t.Helper()
-	b := open(s.t)
+	b := s.open()
 	s.signInOn(b, page)
 	return b
 }

@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -45,11 +46,16 @@ func (b *tab) press(verb string) {
 
 // Proves V11, V13: all dead letters that match are counted, replayed after a question, and the page tells how far it is
 // by itself until all are done.
-func TestReplayAllDeadLetters(t *testing.T) {
-	const n = 700
+func TestReplayAllDeadLetters(t *testing.T) { inEachScheme(t, replayAllDeadLetters) }
+
+func replayAllDeadLetters(t *testing.T, p *profile) {
+	n := 10_000 // which take 20 s, at 500 in a second
+	if p.scheme == "dark" {
+		n = 700
+	}
 	mended := make(chan struct{})
 	pool := thumbs(mended)
-	s := serve(t, auth.Operator, []verbs.Described{pool})
+	s := serve(p, auth.Operator, []verbs.Described{pool})
 	items := make([]workerpool.Item[int], n)
 	refs, err := pool.EnqueueBatch(t.Context(), s.host, items)
 	if err != nil {
@@ -66,9 +72,10 @@ func TestReplayAllDeadLetters(t *testing.T) {
 	b.do(chromedp.SendKeys("[name=error]", "<b>to"))
 	b.leave("main form.filter button")
 	b.press("do=replay")
-	b.until(has("700 dead letters match"))
+	b.until(has(itoa(n) + " dead letters match"))
 	b.leave("main form button")
-	b.until(has("It has ended.") + ` && ` + has("700 of 700"))
+	b.until(has("It runs.") + ` && document.querySelector("progress").value > 0`)
+	b.until(has("It has ended.") + ` && ` + has(fmt.Sprintf("%d of %d", n, n)))
 	b.quiet()
 	for _, ref := range refs {
 		if _, err := pool.Wait(t.Context(), s.host, ref.ID); err != nil {
@@ -80,11 +87,13 @@ func TestReplayAllDeadLetters(t *testing.T) {
 }
 
 // Proves V13: an operator pauses a pool on its page, sees that it is paused and its task queued, and resumes it.
-func TestPauseAPool(t *testing.T) {
+func TestPauseAPool(t *testing.T) { inEachScheme(t, pauseAPool) }
+
+func pauseAPool(t *testing.T, p *profile) {
 	mended := make(chan struct{})
 	close(mended)
 	pool := thumbs(mended)
-	s := serve(t, auth.Operator, []verbs.Described{pool})
+	s := serve(p, auth.Operator, []verbs.Described{pool})
 	b := s.signIn("pool?pool=thumb")
 	b.until(has("Mode: open"))
 	b.press("verb=pause")
@@ -109,14 +118,37 @@ func TestPauseAPool(t *testing.T) {
 	}
 }
 
+// Proves V22: an admin presses Back up now, and the page tells by itself that the backup is verified.
+func TestBackUpNow(t *testing.T) { inEachScheme(t, backUpNow) }
+
+func backUpNow(t *testing.T, p *profile) {
+	s := serveStored(p, auth.Admin, nil, bells(nil))
+	s.call("tower", "ring", "one o'clock")
+	b := s.signIn("overview")
+	b.until(has("No backup of the store is verified."))
+	b.leave(`nav a[href=backups]`)
+	b.until(has("There is none here."))
+	b.press("backup")
+	b.until(`document.querySelectorAll("#list tbody tr").length == 1 && document.querySelector("#list td .completed") && ` + has("and is verified."))
+	b.until(`document.querySelector("main form button").textContent == "Back up now"`)
+	b.quiet()
+	b.leave(`nav a[href=overview]`)
+	b.until(has("What needs attention") + ` && !` + has("No backup"))
+	if got := s.posted(); len(got) != 2 || !strings.HasSuffix(got[1], "/ui/backup") {
+		t.Errorf("the browser has sent %q", got)
+	}
+}
+
 // Proves V13, V14: the page of a job with a hostile name has no button for a viewer, and a form that the viewer forges
 // is refused.
-func TestViewerHasNoButtons(t *testing.T) {
+func TestViewerHasNoButtons(t *testing.T) { inEachScheme(t, viewerHasNoButtons) }
+
+func viewerHasNoButtons(t *testing.T, p *profile) {
 	reports := continuous.New(continuous.Config[int]{
 		Name: "report", StartLater: true, Run: func(context.Context, *continuous.Run[int]) error { return nil },
 	})
 	pool := thumbs(nil)
-	s := serve(t, auth.Viewer, []verbs.Described{reports, pool})
+	s := serve(p, auth.Viewer, []verbs.Described{reports, pool})
 	b := s.signIn("jobs")
 	for _, name := range hostile {
 		if _, err := reports.Start(t.Context(), s.host, name, 0); err != nil {

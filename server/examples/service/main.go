@@ -31,6 +31,9 @@ Flags:
 
   -addr ADDR   listen there, on the loopback (default: 127.0.0.1:7070)
   -dir DIR     keep the store in DIR (default: a temporary one, which is removed at the end)
+  -socket      listen on the Unix socket in the directory of the store too, for the command holdfast (Linux)
+  -idle        make up no load
+  -mended      take bad pictures too, as a program does whose mistake was mended
   -h           print this help
 
 Ctrl-C ends it in order.
@@ -48,8 +51,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("service", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() { fmt.Fprint(stderr, usage) }
-	addr := flags.String("addr", "127.0.0.1:7070", "")
-	dir := flags.String("dir", "", "")
+	var o options
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:7070", "")
+	flags.StringVar(&o.dir, "dir", "", "")
+	flags.BoolVar(&o.socket, "socket", false, "")
+	flags.BoolVar(&o.idle, "idle", false, "")
+	flags.BoolVar(&mended, "mended", false, "")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -62,7 +69,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
-	if err := inPlace(ctx, *addr, *dir, stdout); err != nil {
+	if err := inPlace(ctx, o, stdout); err != nil {
 		fmt.Fprintf(stderr, "service: %v\n", err)
 		return exitError
 	}
@@ -70,40 +77,55 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// inPlace serves with a temporary directory, which has the tokens, and the store if dir is
+// options are the flags.
+type options struct {
+	addr, dir    string
+	socket, idle bool
+}
+
+// inPlace serves with a temporary directory, which has the tokens, and the store if o.dir is
 // empty.
-func inPlace(ctx context.Context, addr, dir string, stdout io.Writer) (err error) {
+func inPlace(ctx context.Context, o options, stdout io.Writer) (err error) {
 	temporary, err := os.MkdirTemp("", "holdfast-service-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
-	if dir == "" {
-		dir = filepath.Join(temporary, "store")
+	if o.dir == "" {
+		o.dir = filepath.Join(temporary, "store")
 	}
 	tokens, err := auth.Tokens(filepath.Join(temporary, "tokens.json"), auth.Options{Create: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, tokens.Close()) }()
-	_, token, err := tokens.Add(auth.Token{Name: "you", Role: auth.Admin, Grants: []auth.Grant{{Class: Accounts.Name()}}})
+	_, token, err := tokens.Add(auth.Token{Name: "you", Role: auth.Admin, Grants: grants()})
 	if err != nil {
 		return err
 	}
-	host, err := object.Open(object.Options{Dir: dir, WaitForLock: 5 * time.Second}, definitions()...)
+	host, err := object.Open(object.Options{Dir: o.dir, WaitForLock: 5 * time.Second}, server.Definitions(definitions()...)...)
 	if err != nil {
 		return err
 	}
-	return serve(ctx, host, addr, server.Config{
+	return serve(ctx, host, o, server.Config{
 		Auth:      tokens,
 		Objects:   []server.Exposed{server.Class(Accounts, "deposit", "balance")},
 		Jobs:      described(),
-		Listening: func(at []net.Addr) { greet(stdout, at[0].String(), dir, token) },
+		Listening: func(at []net.Addr) { greet(stdout, at[0].String(), o.dir, token) },
 	})
 }
 
-// serve serves the host under load until ctx ends, and ends the host.
-func serve(ctx context.Context, host *object.Host, addr string, c server.Config) error {
+// grants let a token call all that the service has.
+func grants() []auth.Grant {
+	all := []auth.Grant{{Class: Accounts.Name()}}
+	for _, d := range described() {
+		all = append(all, auth.Grant{Class: d.Name()})
+	}
+	return all
+}
+
+// serve serves the host, under load unless o.idle, until ctx ends, and ends the host.
+func serve(ctx context.Context, host *object.Host, o options, c server.Config) error {
 	srv, err := server.New(host, c)
 	if err != nil {
 		return errors.Join(err, host.Shutdown(ctx))
@@ -111,10 +133,19 @@ func serve(ctx context.Context, host *object.Host, addr string, c server.Config)
 	ctx, cancel := context.WithCancel(ctx)
 	loaded := make(chan error, 1)
 	go func() {
+		defer cancel() // without load there is nothing to look at
+		if o.idle {
+			<-ctx.Done()
+			loaded <- nil
+			return
+		}
 		loaded <- load(ctx, host)
-		cancel() // without load there is nothing to look at
 	}()
-	err = srv.Serve(ctx, addr)
+	addrs := []string{o.addr}
+	if o.socket {
+		addrs = append(addrs, "unix:"+filepath.Join(o.dir, ".run", "holdfast.sock"))
+	}
+	err = srv.Serve(ctx, addrs...)
 	cancel()
 	return errors.Join(err, <-loaded)
 }

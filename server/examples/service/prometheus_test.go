@@ -23,7 +23,7 @@ import (
 // repository without an error. Of those that wake somebody up none fires, but for those that tell of
 // the machine on which the test runs.
 func TestPrometheusScrapesTheService(t *testing.T) {
-	outside.Prometheus(t, "prometheus")
+	program := outside.Prometheus(t, "prometheus")
 	rules, err := filepath.Abs("../../../ops/prometheus/holdfast.rules.yml")
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestPrometheusScrapesTheService(t *testing.T) {
 		t.Fatal(err)
 	}
 	address, token := startService(t)
-	p := startPrometheus(t, fmt.Sprintf(`
+	p := startPrometheus(t, program, fmt.Sprintf(`
 global: {scrape_interval: 10s, scrape_timeout: 10s, evaluation_interval: 1s}
 rule_files: [%q]
 scrape_configs:
@@ -109,7 +109,7 @@ type monitor struct {
 
 // startPrometheus starts one on a free port of the loopback. It cannot tell the port that it would
 // choose, so the test chooses one, and another if it was taken meanwhile.
-func startPrometheus(t *testing.T, config string) *monitor {
+func startPrometheus(t *testing.T, program, config string) *monitor {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "prometheus.yml")
@@ -128,14 +128,14 @@ func startPrometheus(t *testing.T, config string) *monitor {
 		}
 		prefix := fmt.Sprintf("/of-%d-%d", os.Getpid(), try) // the server of another test is never taken for this one
 		m := &monitor{t: t, base: "http://" + address + prefix, ended: make(chan struct{})}
-		cmd := exec.Command("prometheus", "--config.file="+file, "--web.listen-address="+address, "--web.route-prefix="+prefix,
+		cmd := exec.Command(program, "--config.file="+file, "--web.listen-address="+address, "--web.route-prefix="+prefix,
 			fmt.Sprintf("--storage.tsdb.path=%s/data%d", dir, try), "--log.level=warn")
 		cmd.Stdout, cmd.Stderr = &m.output, &m.output
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		go func() {
-			_ = cmd.Wait() // the test ends it, or shows what it said
+			_ = cmd.Wait() // the test ends it, or shows its output
 			close(m.ended)
 		}()
 		t.Cleanup(func() {
@@ -188,8 +188,8 @@ func (m *monitor) get(path string) (int, []byte) {
 	return a.StatusCode, b.Bytes()
 }
 
-// patience is how long a test waits for Prometheus, so that it ends: many times what a slow machine
-// takes.
+// patience is how long a test waits for Prometheus, so that it ends: many times as long as a slow
+// machine takes.
 const patience = 4 * time.Minute
 
 // until asks for a path until the answer is the right one.

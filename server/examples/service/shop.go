@@ -74,6 +74,9 @@ type Picture struct {
 	Bad  bool   `json:"bad,omitempty"`
 }
 
+// mended says that bad pictures are made smaller too.
+var mended bool
+
 // Thumbs is a pool. Bad pictures become dead letters.
 var Thumbs = workerpool.New(workerpool.Config[Picture, string]{
 	Name:        "thumb",
@@ -81,12 +84,15 @@ var Thumbs = workerpool.New(workerpool.Config[Picture, string]{
 	KeepDone:    10 * time.Minute,
 	Retry:       jobs.Retry{MaxAttempts: 2},
 	Work: func(_ context.Context, t *workerpool.Task[Picture]) (string, error) {
-		if t.In.Bad {
+		if t.In.Bad && !mended {
 			return "", fmt.Errorf("%s is no picture", t.In.Name)
 		}
 		return "small-" + t.In.Name, nil
 	},
 })
+
+// Prints is a pool without work of its own: programs outside claim its tasks over HTTP.
+var Prints = workerpool.New(workerpool.Config[string, string]{Name: "print"})
 
 // Order is something that a customer buys.
 type Order struct {
@@ -125,7 +131,7 @@ func buy(ctx *workflow.Context, o Order) (string, error) {
 
 // definitions are those that the host is opened with; described are those with verbs.
 func definitions() []object.Definition {
-	return []object.Definition{Accounts, Rates, Index, Thumbs, Orders}
+	return []object.Definition{Accounts, Rates, Index, Thumbs, Prints, Orders}
 }
 
-func described() []verbs.Described { return []verbs.Described{Rates, Index, Thumbs, Orders} }
+func described() []verbs.Described { return []verbs.Described{Rates, Index, Thumbs, Prints, Orders} }

@@ -117,7 +117,7 @@ func TestPlacesOfPanels(t *testing.T) {
 
 // Prometheus understands each query.
 func TestQueriesAreUnderstood(t *testing.T) {
-	outside.Prometheus(t, "promtool")
+	promtool := outside.Prometheus(t, "promtool")
 	_, b := stored(t)
 	var rules strings.Builder
 	rules.WriteString("groups:\n- name: board\n  rules:\n")
@@ -130,7 +130,7 @@ func TestQueriesAreUnderstood(t *testing.T) {
 	if err := os.WriteFile(name, []byte(rules.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("promtool", "check", "rules", name).CombinedOutput(); err != nil {
+	if out, err := exec.Command(promtool, "check", "rules", name).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -81,5 +80,5 @@ func (p *program) limitFiles() {
 		limit()
 		return
 	}
-	time.AfterFunc(p.config.LimitAfter, limit)
+	seams.Clock.AfterFunc(p.config.LimitAfter, limit)
 }

@@ -144,10 +144,8 @@ func (p *program) work(ctx context.Context, t *workerpool.Task[TaskInput]) (stri
 	case t.In.Kind == flaky && t.Attempt == 1:
 		return "", errAgain
 	case t.In.Kind == slow:
-		select {
-		case <-time.After(3 * time.Millisecond):
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
+		if err := seams.Sleep(ctx, 3*time.Millisecond); err != nil {
+			return "", err
 		}
 	}
 	return t.In.Name, p.tally(ctx, t, t.OutsideKey)

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
@@ -108,8 +109,11 @@ func (p *program) callAll(ctx context.Context) {
 	all.Wait()
 }
 
+// seams are those of production, because the program is a real one.
+var seams = seam.Seams{}.WithDefaults()
+
 // pause lets others work, between two calls.
-func (p *program) pause(d time.Duration) { time.Sleep(d) }
+func (p *program) pause(d time.Duration) { _ = seams.Sleep(p.ctx, d) } // p.ctx never ends
 
 // repeat makes calls of earlier lives again, until they are answered.
 func (p *program) repeat(ctx context.Context) {

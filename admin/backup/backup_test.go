@@ -1,0 +1,746 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-dev/holdfast/internal/crashfs"
+	"github.com/holdfast-dev/holdfast/seam"
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// clock stands still until a test moves it.
+type clock struct{ now atomic.Int64 }
+
+func (c *clock) Now() time.Time { return time.Unix(0, c.now.Load()) }
+
+func (c *clock) AfterFunc(d time.Duration, f func()) seam.Timer { return time.AfterFunc(d, f) }
+
+func newClock() *clock {
+	c := new(clock)
+	c.now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano())
+	return c
+}
+
+// options are those of a store with four shards, and of a repository, in fsys.
+func options(fsys vfs.FS, c seam.Clock) storage.Options {
+	return storage.Options{
+		Dir: "store", Shards: 4, MinFreeBytes: -1, Seams: seam.Seams{Clock: c},
+		Pebble: pebblestore.Options{FS: fsys, MemTableBytes: 64 << 10, CacheBytes: 1 << 20},
+	}
+}
+
+// world is a store and a repository in one file system.
+type world struct {
+	t     *testing.T
+	o     storage.Options
+	clock *clock
+	store *storage.Store
+	repo  *Repository
+}
+
+func newWorld(t *testing.T, fsys vfs.FS) *world {
+	t.Helper()
+	w := &world{t: t, clock: newClock()}
+	w.o = options(fsys, w.clock)
+	var err error
+	if w.store, err = storage.Open(w.o); err == nil {
+		w.repo, err = Open("repo", w.o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.store.Abandon() })
+	return w
+}
+
+// commit makes number n durable.
+func (w *world) commit(n int) {
+	w.t.Helper()
+	if err := commitTo(w.store, n); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func commitTo(s *storage.Store, n int) error {
+	var b storage.Batch
+	b.SetMeta("n", []byte(strconv.Itoa(n)))
+	b.SetMeta(fmt.Sprint("filler", n%7), make([]byte, 9000))
+	at, err := s.Commit(&b)
+	if err == nil {
+		err = s.WaitDurable(at)
+	}
+	return err
+}
+
+// create makes a snapshot a minute after the one before.
+func (w *world) create() Snapshot {
+	w.t.Helper()
+	w.clock.now.Add(int64(time.Minute))
+	s, err := w.repo.Create(w.t.Context(), w.store)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+func (w *world) verify(name string) Snapshot {
+	w.t.Helper()
+	s, err := w.repo.Verify(w.t.Context(), name, func(f storage.Finding) { w.t.Errorf("found %+v", f) })
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// last is the number that the store in a directory holds.
+func last(t *testing.T, o storage.Options, dir string) (n int) {
+	t.Helper()
+	o.Dir = dir
+	s, err := storage.OpenReadOnly(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _, err := s.Meta("n")
+	n, _ = strconv.Atoi(string(v)) // 0 before the first
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// tree is the content of all files below a directory.
+func tree(t *testing.T, d pebblestore.Dir) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	names, err := d.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		info, err := d.FS.Stat(d.Join(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.IsDir() {
+			for below, text := range tree(t, pebblestore.Dir{FS: d.FS, Path: d.Join(name)}) {
+				all[name+"/"+below] = text
+			}
+			continue
+		}
+		if all[name], err = d.Read(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// Snapshots that are made beside a writer hold each commit that was acknowledged before, on the
+// disk of the store and on another one. A later one adds no table that the repository has. Each
+// gets its mark by Verify alone, and the live store is left as a store.
+//
+// Proves B1. Proves B2.
+func TestSnapshotsBesideAWriter(t *testing.T) {
+	for _, links := range []bool{true, false} {
+		t.Run(fmt.Sprint("links ", links), func(t *testing.T) {
+			var fsys vfs.FS = vfs.NewMem()
+			if !links {
+				fsys = errorfs.Wrap(fsys, errorfs.InjectorFunc(func(op errorfs.Op) error {
+					if op.Kind == errorfs.OpLink {
+						return &fs.PathError{Op: "link", Path: op.Path, Err: syscall.EXDEV}
+					}
+					return nil
+				}))
+			}
+			w := newWorld(t, fsys)
+			var acked atomic.Int64
+			stop := make(chan struct{})
+			var writer sync.WaitGroup
+			begun := make(chan struct{})
+			writer.Go(func() {
+				for n := 1; ; n++ {
+					if err := commitTo(w.store, n); err != nil {
+						t.Errorf("a commit beside a backup: %v", err)
+						return
+					}
+					acked.Store(int64(n))
+					if n == 20 {
+						close(begun)
+					}
+					select {
+					case <-stop:
+						return
+					default:
+					}
+				}
+			})
+			<-begun
+			for i := range 3 {
+				before := acked.Load()
+				s := w.create()
+				if s.Store != w.store.ID() || len(s.Store) != 32 || s.Epoch != 1 || !s.Verified.IsZero() || !s.Begun.Equal(w.clock.Now()) {
+					t.Errorf("snapshot %+v of store %q", s, w.store.ID())
+				}
+				if list, err := w.repo.List(); err != nil || len(list) != i+1 || list[i] != s {
+					t.Errorf("%v, %v", list, err)
+				}
+				if v := w.verify(s.Name); !v.Verified.Equal(w.clock.Now()) {
+					t.Errorf("verified at %v", v.Verified)
+				}
+				to := fmt.Sprint("restored", i)
+				if _, err := w.repo.Restore(t.Context(), "", to); err != nil {
+					t.Fatal(err)
+				}
+				if n := last(t, w.o, to); int64(n) < before {
+					t.Errorf("snapshot %d ends with %d, and %d was acknowledged", i, n, before)
+				}
+			}
+			close(stop)
+			writer.Wait()
+			if err := errors.Join(w.store.Check(), w.store.Close()); err != nil {
+				t.Error(err)
+			}
+			if _, err := fsys.Stat("store.checkpoint"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the checkpoint is left: %v", err)
+			}
+			w.clock.now.Add(int64(time.Hour))
+			first, err := w.repo.CreateFrom(t.Context(), "store")
+			before := tree(t, w.repo.dir(blobsDir))
+			second, again := w.repo.CreateFrom(t.Context(), "store")
+			if err := errors.Join(err, again); err != nil || first.Name == second.Name || first.Bytes != second.Bytes {
+				t.Errorf("%+v, %+v, %v", first, second, err)
+			}
+			if after := tree(t, w.repo.dir(blobsDir)); len(after) != len(before) || len(after) < 10 {
+				t.Errorf("%d blobs, before %d", len(after), len(before))
+			}
+		})
+	}
+}
+
+// The power fails before each operation of a backup, of its check and of a clean-up. The live store
+// has each acknowledged commit. Each snapshot that is there is whole; one that bears a mark was
+// verified before; and the next backup, check and clean-up succeed.
+//
+// Proves B1. Proves B2. Proves B3.
+func TestPowerCutInABackup(t *testing.T) {
+	fsys := crashfs.New(vfs.NewCrashableMem(), nil)
+	w := newWorld(t, fsys)
+	w.commit(1)
+	type moment struct {
+		crashfs.Moment
+		created, removed bool // Create and Clean have returned
+	}
+	var moments []moment
+	var created, removed, taken bool
+	var seen sync.Mutex // operations of Pebble run beside those of the test
+	take := func(crashfs.Op) error {
+		seen.Lock()
+		defer seen.Unlock()
+		if taken {
+			moments = append(moments, moment{fsys.Capture(), created, removed})
+		}
+		return nil
+	}
+	old := w.create()
+	w.commit(2)
+	taken = true
+	fsys.SetBefore(take)
+	s := w.create()
+	created = true
+	w.verify(s.Name)
+	gone, _, err := w.repo.Clean(Keep{Last: 1})
+	removed = true
+	if err != nil || !slices.Equal(gone, []string{old.Name}) {
+		t.Fatal(gone, err)
+	}
+	moments = append(moments, moment{fsys.Capture(), true, true})
+	fsys.SetBefore(nil)
+	marked, unmarked := 0, 0
+	for i, m := range moments {
+		for _, keep := range []crashfs.Keep{crashfs.KeepNone, crashfs.KeepAll, 1} {
+			image, err := m.Image(keep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := options(image, w.clock)
+			if n := last(t, o, "store"); n != 2 {
+				t.Errorf("crash %d: the store ends with %d", i, n)
+			}
+			repo, err := Open("repo", o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := repo.List()
+			if err != nil {
+				t.Fatalf("crash %d: %v", i, err)
+			}
+			names := make(map[string]bool)
+			for _, found := range list {
+				names[found.Name] = true
+				switch {
+				case found.Verified.IsZero():
+					unmarked++
+				case !m.created:
+					t.Errorf("crash %d: %s is marked before it was verified", i, found.Name)
+				default:
+					marked++
+				}
+				if _, err := repo.Verify(t.Context(), found.Name, nil); err != nil {
+					t.Errorf("crash %d, keep %v: %v", i, keep, err)
+				}
+			}
+			if m.created && !names[s.Name] || m.removed && names[old.Name] || !names[old.Name] && !names[s.Name] {
+				t.Errorf("crash %d: %v", i, names)
+			}
+		}
+	}
+	if len(moments) < 60 || marked == 0 || unmarked == 0 {
+		t.Errorf("%d crashes, snapshots with a mark %d, without %d", len(moments), marked, unmarked)
+	}
+	t.Log(len(moments), "moments")
+}
+
+// Each operation in the repository, or on the checkpoint, fails in turn, as on a disk that is full.
+// The error is that of the backup alone, nothing is counted as made, and the live store takes
+// commits. The next backup succeeds.
+//
+// Proves B3.
+func TestFailingBackup(t *testing.T) {
+	failed := 0
+	for at := 0; ; at++ {
+		ops, done := 0, false
+		var armed atomic.Bool
+		var seen sync.Mutex
+		mem := vfs.NewMem()
+		w := newWorld(t, errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			ours := strings.HasPrefix(op.Path, "repo") || strings.HasPrefix(op.Path, "store.checkpoint")
+			if !armed.Load() || !ours || op.Kind.ReadOrWrite() == errorfs.OpIsRead || op.Kind == errorfs.OpRemoveAll || op.Kind == errorfs.OpRemove || op.Kind == errorfs.OpFileClose {
+				return nil
+			}
+			seen.Lock()
+			defer seen.Unlock()
+			if ops++; ops-1 == at {
+				done = true
+				return &fs.PathError{Op: "write", Path: op.Path, Err: syscall.ENOSPC}
+			}
+			return nil
+		})))
+		w.commit(1)
+		armed.Store(true)
+		s, err := w.repo.Create(t.Context(), w.store)
+		made := err == nil
+		if made {
+			s, err = w.repo.Verify(t.Context(), s.Name, nil)
+		}
+		armed.Store(false)
+		w.commit(2)
+		if err := w.store.Check(); err != nil {
+			t.Error(err)
+		}
+		list, listed := w.repo.List()
+		switch {
+		case err == nil && (listed != nil || len(list) != 1 || list[0].Verified.IsZero()):
+			t.Errorf("%d: a backup was made, and the list is %v, %v", at, list, listed)
+		case err != nil && !errors.Is(err, syscall.ENOSPC), errors.Is(err, storage.ErrStorage):
+			t.Errorf("%d: %v", at, err)
+		case err != nil && !made && len(list) > 0, err != nil && len(list) > 0 && !list[0].Verified.IsZero():
+			t.Errorf("%d: a backup failed with %v, and %v is listed", at, err, list)
+		}
+		if err != nil {
+			failed++
+			w.verify(w.create().Name)
+		}
+		_ = w.store.Close()
+		if !done {
+			break
+		}
+	}
+	t.Log(failed, "operations failed")
+	if failed < 40 {
+		t.Errorf("%d operations failed", failed)
+	}
+}
+
+// Nothing is verified but by a look at each byte: with a flipped bit, a shorter or a missing blob, or a
+// snapshot's file that was swapped for another, no mark is written, and the mark of before goes or does not
+// count. Restore refuses all of them by the name of the file, and leaves the directory empty.
+//
+// Proves B1.
+func TestDamagedRepository(t *testing.T) {
+	w := newWorld(t, vfs.NewMem())
+	w.commit(1)
+	first := w.create()
+	for n := range 30 {
+		w.commit(n + 2)
+	}
+	s := w.verify(w.create().Name)
+	whole := tree(t, w.repo.root)
+	c, text, err := w.repo.load(s.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := slices.IndexFunc(c.Files, func(f file) bool { return strings.HasSuffix(f.Name, ".sst") && f.Bytes > 2000 })
+	other := (table + 1) % len(c.Files)
+	blob := blobsDir + "/" + c.Files[table].SHA256
+	document := snapshotsDir + "/" + s.Name + jsonSuffix
+	reseal := func(change func(*content)) string {
+		changed, err := parse("", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(&changed)
+		sealed, err := changed.seal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sealed
+	}
+	flip := func(text string, at int) string { return text[:at] + string(text[at]^1) + text[at+1:] }
+	rename := func(name string) string { return reseal(func(c *content) { c.Files[table].Name = name }) }
+	for name, change := range map[string]struct {
+		path, text string
+		want       string
+	}{
+		"flipped":   {blob, flip(whole[blob], 1000), blob},
+		"truncated": {blob, whole[blob][:1000], blob},
+		"missing":   {blob, "", blob},
+		"swapped":   {blob, whole[blobsDir+"/"+c.Files[other].SHA256], blob},
+		"torn":      {document, text[:len(text)/2], document},
+		"edited":    {document, strings.Replace(text, `"epoch":1`, `"epoch":2`, 1), document},
+		"parent":    {document, rename("../../outside"), "../../outside"},
+		"path":      {document, rename("a/b"), "a/b"},
+		"absolute":  {document, rename("/etc/passwd"), "/etc/passwd"},
+		"lock":      {document, rename("LOCK"), "LOCK"},
+		"hidden":    {document, rename("."), document},
+		"twice":     {document, rename(c.Files[other].Name), c.Files[other].Name},
+		"blob":      {document, reseal(func(c *content) { c.Files[table].SHA256 = "../../store/HOLDFAST" }), c.Files[table].Name},
+		"other":     {document, reseal(func(c *content) { c.Files[table].SHA256 = c.Files[other].SHA256 }), c.Files[other].SHA256},
+		"no format": {document, reseal(func(c *content) {
+			c.Files = slices.DeleteFunc(c.Files, func(f file) bool { return f.Name == storage.FormatFile })
+		}), storage.FormatFile},
+		"newer":            {document, reseal(func(c *content) { c.Format = 2 }), "format 2"},
+		"newer repository": {formatFile, "holdfast repository\nformat 2\n", formatFile},
+		"a file missing":   {document, reseal(func(c *content) { c.Files = slices.Delete(c.Files, table, table+1) }), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mem := vfs.NewMem()
+			put := maps.Clone(whole)
+			if put[change.path] = change.text; change.text == "" {
+				delete(put, change.path)
+			}
+			o := options(mem, w.clock)
+			for path, text := range put {
+				d := o.Pebble.Dir(filepath.Dir("repo/" + path))
+				if err := errors.Join(d.Make(), d.Write(filepath.Base(path), text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			repo, err := Open("repo", o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = repo.Restore(t.Context(), s.Name, "to")
+			if err == nil || !strings.Contains(err.Error(), change.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("restored: %v", err)
+			}
+			if _, err := mem.Stat("to"); err == nil {
+				if left := tree(t, o.Pebble.Dir("to")); len(left) > 0 {
+					t.Errorf("left: %v", slices.Sorted(maps.Keys(left)))
+				}
+			}
+			if _, err := repo.Verify(t.Context(), s.Name, nil); err == nil {
+				t.Error("verified")
+			}
+			list, err := repo.List()
+			for _, l := range list {
+				if l.Name == s.Name && !l.Verified.IsZero() {
+					t.Errorf("it counts as verified: %+v, %v", l, err)
+				}
+			}
+			if change.path == document && name != "a file missing" && name != "other" {
+				if _, _, err := repo.Clean(Keep{}); err == nil {
+					t.Error("cleaned, although a snapshot cannot be read")
+				}
+			}
+			if outside, err := mem.List(""); err != nil || slices.ContainsFunc(outside, func(n string) bool { return n != "repo" && n != "to" }) {
+				t.Errorf("the root holds %v, %v", outside, err)
+			}
+			if change.path == document {
+				if _, err := repo.Verify(t.Context(), first.Name, nil); err != nil {
+					t.Errorf("the other snapshot: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// Clean keeps the newest, the young ones and the newest that is verified, and removes no blob that a
+// snapshot names. Beside a backup under way it is refused. A snapshot that it keeps is whole.
+//
+// Proves B1.
+func TestClean(t *testing.T) {
+	w := newWorld(t, vfs.NewMem())
+	const day = 24 * time.Hour
+	var all []Snapshot
+	for n := range 6 {
+		w.commit(n + 1)
+		all = append(all, w.create())
+		w.clock.now.Add(int64(day - time.Minute))
+	}
+	w.clock.now.Add(int64(time.Minute))
+	w.verify(all[1].Name)
+	for _, c := range []struct {
+		keep Keep
+		want []int // of all, that are left
+	}{
+		{Keep{}, []int{0, 1, 2, 3, 4, 5}},
+		{Keep{Days: 6}, []int{1, 2, 3, 4, 5}}, // the first is exactly six days old
+		{Keep{Last: 3, Days: 4}, []int{1, 3, 4, 5}},
+		{Keep{Last: 1}, []int{1, 5}},
+	} {
+		if _, _, err := w.repo.Clean(c.keep); err != nil {
+			t.Fatal(err)
+		}
+		list, err := w.repo.List()
+		var want, got []string
+		for _, i := range c.want {
+			want = append(want, all[i].Name)
+		}
+		for _, s := range list {
+			got = append(got, s.Name)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%+v leaves %v, %v, want %v", c.keep, got, err, want)
+		}
+	}
+	for _, i := range []int{1, 5} {
+		w.verify(all[i].Name)
+	}
+	before := len(tree(t, w.repo.dir(blobsDir)))
+	if err := errors.Join(w.repo.Remove(all[1].Name), w.repo.Remove(all[5].Name)); err != nil {
+		t.Error(err)
+	}
+	if err := w.repo.Remove("../" + formatFile); !errors.Is(err, ErrNoSnapshot) {
+		t.Error(err)
+	}
+	if _, freed, err := w.repo.Clean(Keep{}); err != nil || freed == 0 || before == 0 || len(tree(t, w.repo.dir(blobsDir))) != 0 {
+		t.Errorf("%d blobs, freed %d, %v", before, freed, err)
+	}
+	if _, _, err := w.repo.Clean(Keep{Last: -1}); err == nil {
+		t.Error("a negative number is taken")
+	}
+}
+
+// A clean-up beside a backup is refused, at each operation of the backup.
+func TestCleanBesideABackup(t *testing.T) {
+	refused := 0
+	var w *world
+	var armed atomic.Bool
+	w = newWorld(t, errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if armed.Load() && strings.HasPrefix(op.Path, "repo/blobs/") && op.Kind == errorfs.OpCreate {
+			armed.Store(false)
+			if _, _, err := w.repo.Clean(Keep{}); errors.Is(err, storage.ErrLocked) {
+				refused++
+			} else {
+				t.Errorf("cleaned beside a backup: %v", err)
+			}
+			armed.Store(true)
+		}
+		return nil
+	})))
+	w.commit(1)
+	w.create()
+	w.commit(2)
+	armed.Store(true)
+	s := w.create()
+	armed.Store(false)
+	w.verify(s.Name)
+	if refused == 0 {
+		t.Error("no clean-up was tried")
+	}
+}
+
+// A restored store is dormant, has another id and epochs far ahead, and its directory must be empty.
+// No number that the source gives out after the snapshot, in any of its openings, is given out by
+// the copy, awake or not.
+//
+// Proves S17.
+func TestRestoredStoreGivesNoNumberAgain(t *testing.T) {
+	for _, witness := range []bool{false, true} {
+		w := newWorld(t, vfs.NewMem())
+		w.o.Witness = witness
+		w.commit(1)
+		if err := w.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if w.store, err = storage.Open(w.o); err != nil {
+			t.Fatal(err)
+		}
+		s := w.verify(w.create().Name)
+		id := w.store.ID()
+		given := make(map[uint64]bool)
+		greatest := uint64(0)
+		for range 5 { // later openings of the source
+			for range 50 {
+				given[uint64(w.store.NewNumber())] = true
+				greatest = w.store.NextSeq()
+			}
+			if err := w.store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if w.store, err = storage.Open(w.o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if w.store.ID() != id {
+			t.Errorf("the source has changed its id from %s to %s", id, w.store.ID())
+		}
+		if _, err := w.repo.Restore(t.Context(), s.Name, "copy"); err != nil {
+			t.Fatal(err)
+		}
+		before := tree(t, w.o.Pebble.Dir("copy"))
+		if _, err := w.repo.Restore(t.Context(), s.Name, "copy"); !errors.Is(err, ErrNotEmpty) || !maps.Equal(before, tree(t, w.o.Pebble.Dir("copy"))) {
+			t.Errorf("a second restore: %v", err)
+		}
+		o := w.o
+		o.Dir = "copy"
+		dormant := true
+		for opening := range 3 {
+			c, err := storage.Open(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Dormant() != dormant || c.ID() == id || len(c.ID()) != 32 || c.Epoch() < w.store.Epoch()+1<<19 {
+				t.Errorf("opening %d: dormant %v, id %s, epoch %d, the source has %s and %d", opening, c.Dormant(), c.ID(), c.Epoch(), id, w.store.Epoch())
+			}
+			for range 50 {
+				if n := uint64(c.NewNumber()); given[n] {
+					t.Errorf("object number %#x is given out again", n)
+				}
+				if n := c.NextSeq(); n <= greatest {
+					t.Errorf("sequence number %#x follows %#x", n, greatest)
+				}
+			}
+			if err := errors.Join(commitTo(c, 7), c.Check(), c.Close()); err != nil {
+				t.Error(err)
+			}
+			if err := storage.Wake(o); err != nil {
+				t.Error(err)
+			}
+			dormant = false
+		}
+	}
+}
+
+// The power fails before each operation of a restore and of the Wake behind it. The directory holds
+// no store, or the whole store with the epochs far ahead; it never opens as the source did.
+//
+// Proves S17.
+func TestPowerCutInARestore(t *testing.T) {
+	fsys := crashfs.New(vfs.NewCrashableMem(), nil)
+	w := newWorld(t, fsys)
+	w.commit(1)
+	s := w.verify(w.create().Name)
+	var moments []crashfs.Moment
+	var seen sync.Mutex
+	fsys.SetBefore(func(op crashfs.Op) error {
+		seen.Lock()
+		defer seen.Unlock()
+		moments = append(moments, fsys.Capture())
+		return nil
+	})
+	o := w.o
+	o.Dir = "copy"
+	_, err := w.repo.Restore(t.Context(), s.Name, o.Dir)
+	if err := errors.Join(err, storage.Wake(o)); err != nil {
+		t.Fatal(err)
+	}
+	moments = append(moments, fsys.Capture())
+	fsys.SetBefore(nil)
+	states := make(map[string]int)
+	for i, m := range moments {
+		for _, keep := range []crashfs.Keep{crashfs.KeepNone, crashfs.KeepAll, 1} {
+			image, err := m.Image(keep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := options(image, w.clock)
+			o.Dir = "copy"
+			c, err := storage.OpenReadOnly(o)
+			if err != nil {
+				states["none"]++
+				continue
+			}
+			states[fmt.Sprint("dormant ", c.Dormant())]++
+			if err := errors.Join(c.Check(), c.Close()); err != nil {
+				t.Error(err)
+			}
+			if n := last(t, o, "copy"); n != 1 || c.Epoch() < 1<<20 || c.ID() == w.store.ID() {
+				t.Errorf("crash %d: the copy ends with %d, epoch %d, id %s", i, n, c.Epoch(), c.ID())
+			}
+		}
+	}
+	if len(moments) < 40 || states["none"] == 0 || states["dormant true"] == 0 || states["dormant false"] == 0 {
+		t.Errorf("%d crashes: %v", len(moments), states)
+	}
+}
+
+// A repository is not made in a directory with other files, and none is looked for where none is.
+func TestNotARepository(t *testing.T) {
+	w := newWorld(t, vfs.NewMem())
+	if _, err := w.repo.List(); !errors.Is(err, ErrNoRepository) {
+		t.Error(err)
+	}
+	if _, err := w.repo.Verify(t.Context(), "a", nil); !errors.Is(err, ErrNoRepository) {
+		t.Error(err)
+	}
+	d := w.o.Pebble.Dir("repo")
+	if err := errors.Join(d.Make(), d.Write("letter.txt", "x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.repo.Create(t.Context(), w.store); !errors.Is(err, ErrNoRepository) {
+		t.Error(err)
+	}
+	if err := w.store.Close(); err != nil {
+		t.Error(err)
+	}
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(enough)
+	other, err := Open("other", w.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.CreateFrom(ctx, "store"); !errors.Is(err, enough) {
+		t.Error(err)
+	}
+	if list, err := other.List(); err != nil || len(list) > 0 {
+		t.Error(list, err)
+	}
+	if _, err := other.Restore(t.Context(), "", "copy"); !errors.Is(err, ErrNoSnapshot) {
+		t.Error(err)
+	}
+	if _, err := Open("", w.o); err == nil {
+		t.Error("a repository without a directory")
+	}
+}

@@ -1,0 +1,208 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/holdfast-dev/holdfast/seam"
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
+)
+
+// Create makes a snapshot of an open store while commits go on. It makes a checkpoint in the new
+// directory DIR.checkpoint beside that of the store, which costs links and little space on the
+// same disk, and removes it at the end. It counts as a backup after Verify.
+//
+// An error is that of the backup alone: the store lives on, and no snapshot is there. It wraps
+// the errors of storage.Store.Checkpoint, storage.ErrLocked if another backup of the store or a
+// change of the repository is under way, and ErrNoRepository if the directory holds other files.
+// The end of ctx ends it with the cause of ctx.
+func (r *Repository) Create(ctx context.Context, store *storage.Store) (s Snapshot, err error) {
+	if store.Dir() == "" {
+		return s, errors.New("backup: the store keeps no files")
+	}
+	begun := content{Store: store.ID(), Epoch: store.Epoch(), Begun: r.now()}
+	return r.create(func() (Snapshot, error) {
+		work := pebblestore.Dir{FS: r.root.FS, Path: store.Dir() + ".checkpoint"}
+		return within(r.o, work, func() (Snapshot, error) {
+			copied := pebblestore.Dir{FS: work.FS, Path: work.Join("store")}
+			if err := store.Checkpoint(ctx, copied.Path); err != nil {
+				return Snapshot{}, wrap(err)
+			}
+			return r.add(ctx, copied, begun)
+		})
+	})
+}
+
+// CreateFrom makes a snapshot of the store in a directory that no program has open, as Create
+// does. It changes no byte of the directory; to the first Open of a restored copy it is as though
+// the program had ended as it has here. The errors are also those of storage.OpenReadOnly.
+func (r *Repository) CreateFrom(ctx context.Context, dir string) (Snapshot, error) {
+	o := r.o
+	o.Dir = dir
+	store, err := storage.OpenReadOnly(o) // its lock keeps programs away
+	if err != nil {
+		return Snapshot{}, wrap(err)
+	}
+	begun := content{Store: store.ID(), Epoch: store.Previous().Epoch, Begun: r.now()}
+	s, err := r.create(func() (Snapshot, error) {
+		return r.add(ctx, pebblestore.Dir{FS: r.root.FS, Path: store.Dir()}, begun)
+	})
+	return s, errors.Join(err, store.Close())
+}
+
+// create calls do with the repository made and locked.
+func (r *Repository) create(do func() (Snapshot, error)) (s Snapshot, err error) {
+	lock, err := r.make()
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	return do()
+}
+
+// within makes a directory, locks it and calls do, and removes it with all that is in it. Rests
+// of an earlier call that a crash has cut off are removed first.
+func within(o storage.Options, work pebblestore.Dir, do func() (Snapshot, error)) (s Snapshot, err error) {
+	if err := work.Make(); err != nil {
+		return s, wrap(err)
+	}
+	lock, err := storage.LockDir(o, work.Path, false)
+	if err != nil {
+		return s, wrap(err)
+	}
+	defer func() { err = errors.Join(err, wrap(work.FS.RemoveAll(work.Path)), lock.Close()) }()
+	if err := work.FS.RemoveAll(work.Join("store")); err != nil {
+		return s, wrap(err)
+	}
+	return do()
+}
+
+// add makes a snapshot of the files in a directory, which nothing changes meanwhile.
+func (r *Repository) add(ctx context.Context, from pebblestore.Dir, c content) (s Snapshot, err error) {
+	names, err := from.List()
+	if err != nil {
+		return s, wrap(err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		info, err := from.FS.Stat(from.Join(name))
+		if err != nil {
+			return s, wrap(err)
+		}
+		if info.IsDir() || name == "LOCK" || !plain(name) {
+			continue // of the system, and of the server
+		}
+		f, err := r.addFile(ctx, from, name)
+		if err != nil {
+			return s, err
+		}
+		c.Files = append(c.Files, f)
+	}
+	if err := r.dir(blobsDir).Sync(); err != nil {
+		return s, wrap(err)
+	}
+	return r.name(c)
+}
+
+// name writes the file of a snapshot. Its blobs are durable.
+func (r *Repository) name(c content) (s Snapshot, err error) {
+	c.Format = snapshotFormat
+	text, err := c.seal()
+	if err != nil {
+		return s, err
+	}
+	dir := r.dir(snapshotsDir)
+	name := nameOf(c)
+	for n := 2; ; n++ { // another of the same millisecond
+		if _, err := dir.FS.Stat(dir.Join(name + jsonSuffix)); errors.Is(err, fs.ErrNotExist) {
+			break
+		} else if err != nil {
+			return s, wrap(err)
+		}
+		name = fmt.Sprintf("%s-%d", nameOf(c), n)
+	}
+	if err := removeFile(dir, name+markSuffix); err != nil {
+		return s, err
+	}
+	if err := write(dir, name+jsonSuffix, text); err != nil {
+		return s, err
+	}
+	return r.describe(name, c, text)
+}
+
+// addFile makes the blob of a file, unless there is one of the same content. A blob of another
+// length than the file is damaged, and is made anew.
+func (r *Repository) addFile(ctx context.Context, from pebblestore.Dir, name string) (f file, err error) {
+	blobs := r.dir(blobsDir)
+	f, err = transfer(ctx, from, name, nil)
+	if err != nil {
+		return f, err
+	}
+	if info, err := blobs.FS.Stat(blobs.Join(f.SHA256)); err == nil && info.Size() == f.Bytes {
+		return f, nil
+	}
+	again, err := place(ctx, from, name, blobs, f.SHA256+newSuffix)
+	if err == nil && again != f {
+		err = damaged(from.Join(name), "it has changed while it was copied")
+	}
+	if err == nil {
+		err = wrap(blobs.Rename(f.SHA256+newSuffix, f.SHA256))
+	}
+	if err != nil {
+		_ = blobs.FS.Remove(blobs.Join(f.SHA256 + newSuffix)) // err is why it was not made
+		return f, err
+	}
+	return f, nil
+}
+
+// place copies a file to another directory and syncs the copy. It returns what it has read.
+func place(ctx context.Context, from pebblestore.Dir, name string, to pebblestore.Dir, as string) (f file, err error) {
+	w, err := to.Create(as)
+	if err != nil {
+		return f, wrap(err)
+	}
+	f, err = transfer(ctx, from, name, w)
+	if err == nil {
+		err = wrap(w.Sync())
+	}
+	return f, errors.Join(err, wrap(w.Close()))
+}
+
+// transfer reads a file and writes it to w, unless that is nil. It returns its length and hash.
+func transfer(ctx context.Context, from pebblestore.Dir, name string, w io.Writer) (f file, err error) {
+	in, err := from.FS.Open(from.Join(name))
+	if err != nil {
+		return f, wrap(err)
+	}
+	defer func() { err = errors.Join(err, wrap(in.Close())) }()
+	f.Name = name
+	sum := sha256.New()
+	buffer := make([]byte, 1<<20)
+	for {
+		if ctx.Err() != nil {
+			return f, wrap(seam.Cause(ctx))
+		}
+		n, err := in.Read(buffer)
+		sum.Write(buffer[:n])
+		f.Bytes += int64(n)
+		if w != nil && n > 0 {
+			if _, err := w.Write(buffer[:n]); err != nil {
+				return f, wrap(err)
+			}
+		}
+		if err == io.EOF {
+			f.SHA256 = hex.EncodeToString(sum.Sum(nil))
+			return f, nil
+		}
+		if err != nil {
+			return f, wrap(err)
+		}
+	}
+}

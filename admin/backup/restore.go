@@ -1,0 +1,215 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
+)
+
+// Verify reads each file of a snapshot again, compares it with its hash, puts the store together
+// in a scratch directory of the repository and verifies it (storage.Verify). If there is nothing
+// to find, the snapshot gets its mark, and the time of it is returned. found is called with each
+// finding; nil: it is not. The error then is ErrDamaged. A mark of before stays if Verify could
+// not be made, and goes if it found damage.
+//
+// It needs room for a copy of the store where the file system of the repository has no links.
+// The other errors are ErrNoSnapshot, those of ctx and those of the file system.
+func (r *Repository) Verify(ctx context.Context, name string, found func(storage.Finding)) (s Snapshot, err error) {
+	lock, err := r.lock(true)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	c, text, err := r.load(name)
+	if err != nil {
+		return s, err
+	}
+	dir := r.dir(snapshotsDir)
+	if err := r.check(ctx, c, found); err != nil {
+		if errors.Is(err, ErrDamaged) {
+			err = errors.Join(err, removeFile(dir, name+markSuffix))
+		}
+		return s, err
+	}
+	m, err := json.Marshal(mark{r.now(), hashOf(text)})
+	if err != nil {
+		return s, wrap(err)
+	}
+	if err := write(dir, name+markSuffix, string(m)+"\n"); err != nil {
+		return s, err
+	}
+	return r.describe(name, c, text)
+}
+
+// check puts a store together in a scratch directory and verifies it.
+func (r *Repository) check(ctx context.Context, c content, found func(storage.Finding)) (err error) {
+	scratch := r.dir(scratchDir)
+	if err := scratch.Make(); err != nil {
+		return wrap(err)
+	}
+	scratch.Path = scratch.Join(fmt.Sprintf("%016x", r.o.Seams.Rand.Uint64()))
+	if err := scratch.Make(); err != nil {
+		return wrap(err)
+	}
+	defer func() { err = errors.Join(err, wrap(scratch.FS.RemoveAll(scratch.Path))) }()
+	for _, f := range c.Files {
+		if err := r.readBlob(ctx, f); err != nil {
+			return err
+		}
+		blob := r.dir(blobsDir).Join(f.SHA256)
+		if scratch.FS.Link(blob, scratch.Join(f.Name)) == nil {
+			continue // nothing writes into the scratch store
+		}
+		if err := r.fetch(ctx, f, scratch); err != nil {
+			return err
+		}
+	}
+	return r.sound(ctx, scratch, found)
+}
+
+// sound verifies a store.
+func (r *Repository) sound(ctx context.Context, dir pebblestore.Dir, found func(storage.Finding)) error {
+	o := r.o
+	o.Dir = dir.Path
+	n, err := storage.Verify(ctx, o, storage.Verification{Found: found})
+	if err != nil && !errors.Is(err, storage.ErrManyFindings) {
+		return wrap(err)
+	}
+	if n > 0 {
+		return fmt.Errorf("%w: the store has %d findings", ErrDamaged, n)
+	}
+	return nil
+}
+
+// readBlob compares the blob of a file with its hash.
+func (r *Repository) readBlob(ctx context.Context, f file) error {
+	got, err := transfer(ctx, r.dir(blobsDir), f.SHA256, nil)
+	return r.fits(f, got, err)
+}
+
+// fetch copies the blob of a file into a directory, and compares it with its hash.
+func (r *Repository) fetch(ctx context.Context, f file, to pebblestore.Dir) error {
+	got, err := place(ctx, r.dir(blobsDir), f.SHA256, to, f.Name)
+	return r.fits(f, got, err)
+}
+
+// fits compares a file as it was read with that of the snapshot.
+func (r *Repository) fits(want, got file, err error) error {
+	path := r.dir(blobsDir).Join(want.SHA256)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return damaged(path, "it is missing: it is %s", want.Name)
+	case err != nil:
+		return err
+	case got.Bytes != want.Bytes || got.SHA256 != want.SHA256:
+		return damaged(path, "its content is not that of its name: it is %s. Remove it, and the next backup makes it anew if the store still has it", want.Name)
+	}
+	return nil
+}
+
+// Restore makes a store of a snapshot in dir, which is made if it is absent and must be empty. An
+// empty name is that of the newest snapshot that is verified. The store is verified. It has a new
+// id, numbers that its source has not given out, and is dormant: call storage.Wake once the
+// source is gone for good.
+//
+// After an error the directory is empty, and after a crash it holds files that are no store, or
+// the whole store. The errors are ErrNoSnapshot, ErrDamaged, ErrNotEmpty, those of ctx, of
+// storage.Adopt and of the file system. It changes nothing in the repository.
+func (r *Repository) Restore(ctx context.Context, name, dir string) (s Snapshot, err error) {
+	lock, err := r.lock(true)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if name == "" {
+		if name, err = r.newest(); err != nil {
+			return s, err
+		}
+	}
+	c, text, err := r.load(name)
+	if err != nil {
+		return s, err
+	}
+	to := pebblestore.Dir{FS: r.root.FS, Path: dir}
+	if err := empty(to); err != nil {
+		return s, err
+	}
+	if err := r.restore(ctx, c, to); err != nil {
+		return s, errors.Join(err, clear(to))
+	}
+	return r.describe(name, c, text)
+}
+
+// newest is the name of the newest snapshot that is verified.
+func (r *Repository) newest() (string, error) {
+	list, err := r.List()
+	for i := len(list) - 1; i >= 0; i-- {
+		if !list[i].Verified.IsZero() {
+			return list[i].Name, nil
+		}
+	}
+	return "", errors.Join(fmt.Errorf("%w: none of %d in %s is verified: verify one, or name it", ErrNoSnapshot, len(list), r.root.Path), err)
+}
+
+// empty makes a directory, or checks that it is empty.
+func empty(to pebblestore.Dir) error {
+	if to.Path == "" {
+		return errors.New("backup: name the directory to restore into")
+	}
+	if err := to.Make(); err != nil {
+		return wrap(fmt.Errorf("%s: %w", to.Path, err))
+	}
+	names, err := to.List()
+	for _, name := range names {
+		if name != "lost+found" {
+			return fmt.Errorf("%w: %s holds %s: name an empty one", ErrNotEmpty, to.Path, name)
+		}
+	}
+	return wrap(err)
+}
+
+// clear removes the files that a failed Restore has left.
+func clear(to pebblestore.Dir) error {
+	names, err := to.List()
+	errs := []error{wrap(err)}
+	for _, name := range names {
+		if name != "lost+found" {
+			errs = append(errs, removeFile(to, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// restore copies the files of a snapshot into an empty directory and makes them a store.
+func (r *Repository) restore(ctx context.Context, c content, to pebblestore.Dir) error {
+	var format string
+	for _, f := range c.Files {
+		if err := r.fetch(ctx, f, to); err != nil {
+			return err
+		}
+		if f.Name != storage.FormatFile {
+			continue
+		}
+		text, err := to.Read(f.Name)
+		if err == nil {
+			format, err = text, to.FS.Remove(to.Join(f.Name))
+		}
+		if err != nil {
+			return wrap(err)
+		}
+	}
+	if err := to.Sync(); err != nil {
+		return wrap(err)
+	}
+	o := r.o
+	o.Dir = to.Path
+	if err := storage.Adopt(o, format); err != nil {
+		return wrap(err)
+	}
+	return r.sound(ctx, to, nil)
+}

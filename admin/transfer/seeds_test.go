@@ -1,0 +1,3 @@
+package transfer_test
+
+import _ "github.com/holdfast-dev/holdfast/internal/testing/seeds" // the tests draw the same inputs in each run

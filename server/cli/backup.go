@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-dev/holdfast/admin/backup"
+	"github.com/holdfast-dev/holdfast/storage"
+)
+
+// repository opens a repository that a flag names.
+func repository(flag, dir string) (*backup.Repository, error) {
+	if dir == "" {
+		return nil, usage("%s is missing: name the directory of the repository", flag)
+	}
+	return backup.Open(dir, storage.Options{})
+}
+
+// backupError gives an error of a repository its code of exit; nil stays nil.
+func (s *session) backupError(err error) error {
+	switch {
+	case errors.Is(err, backup.ErrNoSnapshot), errors.Is(err, backup.ErrNotEmpty):
+		return &exit{Usage, err}
+	case errors.Is(err, backup.ErrDamaged):
+		return &exit{Found, err}
+	}
+	return s.unopened(err)
+}
+
+// backup is the verb for the snapshots of a repository.
+func (s *session) backup() *cobra.Command {
+	var from string
+	c := &cobra.Command{
+		Use:   "backup",
+		Short: "Make, list, verify and remove backups of a store",
+		Long: `Make, list, verify and remove backups of a store, in a repository: a directory, best on another disk.
+
+A snapshot counts as a backup once it was verified. A program makes one of its open store by package
+admin/backup; create is for a store that no program has open.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.PersistentFlags().StringVar(&from, "from", "", "directory of the repository")
+	c.AddCommand(s.backupCreate(), s.backupLs(&from), s.backupVerify(&from), s.backupRm(&from), s.backupGc(&from))
+	return c
+}
+
+func (s *session) backupCreate() *cobra.Command {
+	var to string
+	c := &cobra.Command{
+		Use:   "create",
+		Short: "Make a snapshot of the store in --dir and verify it",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := s.directoryOnly("backup create"); err != nil {
+				return err
+			}
+			r, err := repository("--to", to)
+			if err != nil {
+				return err
+			}
+			made, err := r.CreateFrom(c.Context(), s.place.dir)
+			if err != nil {
+				return s.backupError(err)
+			}
+			return s.verifySnapshot(c.Context(), r, made.Name)
+		},
+	}
+	c.Flags().StringVar(&to, "to", "", "directory of the repository, made if it is absent")
+	return c
+}
+
+// verifySnapshot verifies a snapshot and prints it.
+func (s *session) verifySnapshot(ctx context.Context, r *backup.Repository, name string) error {
+	verified, err := r.Verify(ctx, name, func(f storage.Finding) {
+		fmt.Fprintf(s.errs, "%s: %s %s: %s\n", s.program.Name, shown(f.File), shown(f.Object.String()), f.Text)
+	})
+	if err != nil {
+		return s.backupError(err)
+	}
+	return s.printSnapshots([]backup.Snapshot{verified})
+}
+
+// printSnapshots prints a list of snapshots.
+func (s *session) printSnapshots(list []backup.Snapshot) error {
+	rows := [][]string{}
+	for _, b := range list {
+		verified := "never"
+		if !b.Verified.IsZero() {
+			verified = at(b.Verified)
+		}
+		rows = append(rows, []string{b.Name, at(b.Begun), verified, sized(uint64(b.Bytes)), shown(b.Store)})
+	}
+	return s.print(list, []string{"SNAPSHOT", "BEGUN", "VERIFIED", "SIZE", "STORE"}, rows)
+}
+
+func (s *session) backupLs(from *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls",
+		Short: "List the snapshots, oldest first, with the time at which each was verified",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			r, err := repository("--from", *from)
+			if err != nil {
+				return err
+			}
+			list, err := r.List()
+			if list == nil {
+				list = []backup.Snapshot{}
+			}
+			if errors.Is(err, backup.ErrNoRepository) {
+				return s.backupError(err)
+			}
+			return errors.Join(s.printSnapshots(list), s.backupError(err))
+		},
+	}
+}
+
+func (s *session) backupVerify(from *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify [SNAPSHOT]",
+		Short: "Read a snapshot again, the newest without a name, put it together and check it",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			r, err := repository("--from", *from)
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				return s.verifySnapshot(c.Context(), r, args[0])
+			}
+			list, err := r.List()
+			if err != nil {
+				return s.backupError(err)
+			}
+			if len(list) == 0 {
+				return s.backupError(fmt.Errorf("%w: %s holds none", backup.ErrNoSnapshot, *from))
+			}
+			return s.verifySnapshot(c.Context(), r, list[len(list)-1].Name)
+		},
+	}
+}
+
+func (s *session) backupRm(from *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "rm SNAPSHOT",
+		Short: "Remove a snapshot; the next gc removes its content",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := repository("--from", *from)
+			if err == nil {
+				err = s.backupError(r.Remove(args[0]))
+			}
+			return err
+		},
+	}
+}
+
+func (s *session) backupGc(from *string) *cobra.Command {
+	var keep backup.Keep
+	c := &cobra.Command{
+		Use:   "gc",
+		Short: "Remove old snapshots, and all content that no snapshot names",
+		Long: `Remove the snapshots that neither flag keeps, and all content that no snapshot names. Without flags
+all snapshots stay. The newest snapshot that is verified stays in any case.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			r, err := repository("--from", *from)
+			if err != nil {
+				return err
+			}
+			removed, freed, err := r.Clean(keep)
+			rows := [][]string{}
+			for _, name := range removed {
+				rows = append(rows, []string{name})
+			}
+			if err := errors.Join(s.backupError(err), s.print(append([]string{}, removed...), []string{"REMOVED"}, rows)); err != nil {
+				return err
+			}
+			s.note("%s of content removed", sized(uint64(freed)))
+			return nil
+		},
+	}
+	c.Flags().IntVar(&keep.Last, "keep-last", 0, "keep so many of the newest")
+	c.Flags().IntVar(&keep.Days, "keep-days", 0, "keep those of so many days")
+	return c
+}
+
+// restore is the verb that makes a store of a snapshot.
+func (s *session) restore() *cobra.Command {
+	var from string
+	var wake bool
+	c := &cobra.Command{
+		Use:   "restore [SNAPSHOT]",
+		Short: "Make a store of a snapshot in the empty directory --dir",
+		Long: `Make a store of a snapshot in the empty directory --dir: of the newest that is verified without a name.
+
+The store is verified. It has an id of its own and sleeps: nothing in it runs until go. Wake it once
+the original is gone for good, because work that both do is done twice.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := s.directoryOnly("restore"); err != nil {
+				return err
+			}
+			r, err := repository("--from", from)
+			if err != nil {
+				return err
+			}
+			made, err := r.Restore(c.Context(), append(args, "")[0], s.place.dir)
+			if err != nil {
+				return s.backupError(err)
+			}
+			if wake {
+				return s.wake()
+			}
+			s.note("%s is restored and sleeps: %s --dir %s go wakes it", made.Name, s.program.Name, shown(s.place.dir))
+			return nil
+		},
+	}
+	c.Flags().StringVar(&from, "from", "", "directory of the repository")
+	c.Flags().BoolVar(&wake, "go", false, "wake the store at once")
+	return c
+}
+
+// goes is the verb that wakes a restored store.
+func (s *session) goes() *cobra.Command {
+	return &cobra.Command{
+		Use:   "go",
+		Short: "Wake the restored store in --dir",
+		Long: `Wake the restored store in --dir: the next program that opens it recovers what was running, fires
+alarms and delivers messages. It does nothing to a store that is awake.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := s.directoryOnly("go"); err != nil {
+				return err
+			}
+			return s.wake()
+		},
+	}
+}
+
+func (s *session) wake() error {
+	if err := storage.Wake(storage.Options{Dir: s.place.dir}); err != nil {
+		return s.unopened(err)
+	}
+	s.note("the store in %s is awake", shown(s.place.dir))
+	return nil
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -116,14 +117,12 @@ type keeper struct {
 
 // see looks at a key. Keys come in their order.
 func (k *keeper) see(key string, value []byte) error {
-	switch key {
-	case "c": // a partition has its counters there, which begin with their version
-		k.counters = len(value) > 0 && value[0] == 1
-	case jobs.MetaKey:
-		var m jobs.Meta
-		if m.Read(k.id.Class, k.id.Name, value) {
-			k.job = m.Type
-		}
+	if workerpool.IsPartitionRow(key, value) {
+		k.counters = true
+	}
+	var m jobs.Meta
+	if key == jobs.MetaKey && m.Read(k.id.Class, k.id.Name, value) {
+		k.job = m.Type
 	}
 	return nil
 }

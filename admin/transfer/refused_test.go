@@ -64,7 +64,7 @@ func TestImportRefuses(t *testing.T) {
 		{"a key that is too long", changed(`{"key":"total"`, `{"key":"total`+strings.Repeat("x", 2044)+`"`), "line 8: ", object.ErrKeyTooLarge},
 		{"a value that is too large", changed(`"value":"499"`, `"value":"`+strings.Repeat("x", 2<<20+1)+`"`), "line 8: ", object.ErrValueTooLarge},
 		{"a mark of no kind", changed(`{"mark":"u/seen"`, `{"mark":"x/seen"`), "line 12: the mark", nil},
-		{"a partition", changed(lines[6], `{"key":"c","value":"\u0001"}`+"\n"), "partitions", nil},
+		{"a partition", changed(lines[6], `{"key":"c","value":{"base64":"AQAACwMAAAADAAMAAwEAAgABAAA="}}`+"\n"), "partitions", nil},
 		{"a time before 1970", changed(alarmOf(file), `{"alarm":{"due":"1960-01-01T00:00:00Z","scheduled":"1960-01-01T00:00:00Z"}}`), "", object.ErrBadAlarmTime},
 		{"a time after 2262", changed(alarmOf(file), `{"alarm":{"due":"2300-01-01T00:00:00Z","scheduled":"2026-01-01T00:00:00Z"}}`), "", object.ErrBadAlarmTime},
 		{"nothing that exists", resealed("{\"object\":{\"format\":1,\"class\":\"cart\",\"name\":\"bob\",\"counts\":{\"alarms\":0,\"executions\":0,\"letters\":0,\"events\":0,\"keys\":0,\"marks\":0}}}\n\n"), "does not exist", nil},

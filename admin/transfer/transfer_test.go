@@ -176,6 +176,24 @@ func TestRoundTripProperty(t *testing.T) {
 	})
 }
 
+// Proves O27: an object of a user may have a row under the key that the counters of a partition have.
+func TestKeyOfAUserAsThatOfAPartition(t *testing.T) {
+	from := newShop()
+	h := from.open(t, object.Options{})
+	rows := map[string][]byte{"c": {1}}
+	if _, err := from.put.Call(context.Background(), h, "bob", rows); err != nil {
+		t.Fatal(err)
+	}
+	file := exported(t, h, bob)
+	there := newShop().open(t, object.Options{})
+	if err := imported(there, file, transfer.ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if again := exported(t, there, bob); again != file {
+		t.Errorf("%s\nwant\n%s", again, file)
+	}
+}
+
 func open(r *rapid.T, s *shop, o object.Options) (*object.Host, error) {
 	o.Storage.Engine, o.Logger = memstore.New(), slog.New(slog.DiscardHandler)
 	h, err := object.Open(o, s.carts)

@@ -75,7 +75,7 @@ var arrows = map[string]arrow{
 	"admin": {ours: append(slices.Clone(onJobEngine), "jobs/workerpool", "jobs/workflow/workflowrow")},
 
 	// One object as a file, from one store to another.
-	"admin/transfer": {ours: onJobEngine},
+	"admin/transfer": {ours: append(slices.Clone(onJobEngine), "jobs/workerpool")},
 
 	// Stored rows of a workflow in words, for package harness and tools.
 	"jobs/workflow/workflowrow": {ours: []string{"jobs/internal/history"}},

@@ -39,16 +39,32 @@ func LookPartition(s *storage.Store, o storage.Object) (l Look, ok bool, err err
 	if err != nil || !ok {
 		return l, false, err
 	}
-	var c counters
-	if c.decode(b, &lines{}) != nil {
+	c, ok := lookCounters(b)
+	if !ok {
 		return l, false, nil // an object of a user may have a row under the same key
 	}
-	if l.Stats = c.told(); l.Check() != nil {
-		return Look{}, false, nil
-	}
-	l.Changed = timeOf(c.changed)
+	l.Stats, l.Changed = c.told(), timeOf(c.changed)
 	l.Executions, err = lookExecutions(s, o)
 	return l, err == nil, err
+}
+
+// IsPartitionRow reports whether a row of an object is the one with the counters, which each
+// partition has and which tells it from an object of a user.
+func IsPartitionRow(key string, value []byte) bool {
+	if key != countersKey {
+		return false
+	}
+	_, ok := lookCounters(value)
+	return ok
+}
+
+// lookCounters reads the counters of a partition. It reports false for any other value.
+func lookCounters(b []byte) (c counters, ok bool) {
+	if c.decode(b, &lines{}) != nil {
+		return c, false
+	}
+	stats := c.told()
+	return c, stats.Check() == nil
 }
 
 // lookExecutions reads the open executions of tasks. Their tokens are in the order of their

@@ -64,6 +64,7 @@ func TestImportFeedsItsEvents(t *testing.T) {
 				events, _ := tap.Next(wait)
 				told <- len(events)
 			}()
+			synctest.Wait() // until the tap waits
 
 			old := object.CopiedEvent{Event: object.Event{At: time.Now().Add(-time.Hour), Kind: "old", Data: []byte("0")}, Expires: time.Now().Add(-time.Minute)}
 			gone := object.Copy{ID: bob, Events: []object.CopiedEvent{old}}

@@ -125,13 +125,25 @@ func run(ctx context.Context, o options) error {
 		return errors.New("stopped; the figures are those until then")
 	}
 	problems := r.missed(s.ran)
-	for _, name := range s.failed {
-		problems = append(problems, fmt.Sprintf("step %s failed, see above; alone: go run ./internal/prove/reliability -only %s -seed %d", name, name, s.seed))
+	for _, f := range s.failed {
+		problems = append(problems, fmt.Sprintf("step %s failed: %s; alone: go run ./internal/prove/reliability -only %s -seed %d", f.step, brief(f.err), f.step, s.seed))
 	}
 	if len(problems) > 0 {
 		return errors.New(strings.Join(problems, "\n"))
 	}
 	return nil
+}
+
+// maxBrief bounds what the end of the output repeats of an error.
+const maxBrief = 300
+
+// brief is the beginning of an error in one line. The whole stands where the step ended.
+func brief(err error) string {
+	line := strings.Join(strings.Fields(err.Error()), " ")
+	if len(line) > maxBrief {
+		line = strings.ToValidUTF8(line[:maxBrief], "") + " ..."
+	}
+	return line
 }
 
 func newSuite(ctx context.Context, o options) (*suite, error) {

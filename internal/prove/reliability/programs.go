@@ -51,7 +51,10 @@ func (s *suite) count(out []byte) {
 // mutants counts the bugs that were found.
 func mutants(ctx context.Context, s *suite) error {
 	out, err := s.program(ctx, "mutants", "internal/prove/mutants", "-json")
-	var results []struct{ Found bool }
+	var results []struct {
+		Name, Why string
+		Found     bool
+	}
 	if parse := json.NewDecoder(bytes.NewReader(out)).Decode(&results); parse != nil && err == nil {
 		err = fmt.Errorf("output of internal/prove/mutants: %w", parse)
 	}
@@ -59,6 +62,8 @@ func mutants(ctx context.Context, s *suite) error {
 		s.add("mutants_total", 1)
 		if r.Found {
 			s.add("mutants_found", 1)
+		} else {
+			err = fmt.Errorf("mutant %s: %s; %w", r.Name, r.Why, err)
 		}
 	}
 	return err

@@ -28,7 +28,13 @@ type suite struct {
 	seconds   map[string]float64 // of processor time, by step
 	sometimes map[string]reached // by test
 	binaries  map[string]*binary
-	failed    []string // steps
+	failed    []failure
+}
+
+// failure is a step that failed.
+type failure struct {
+	step string
+	err  error
 }
 
 // reached is how many Sometimes of a test held at least once.
@@ -114,7 +120,7 @@ func (s *suite) play(ctx context.Context) {
 		err := st.run(ctx, s)
 		if err != nil && ctx.Err() == nil {
 			s.mu.Lock()
-			s.failed = append(s.failed, st.name)
+			s.failed = append(s.failed, failure{st.name, err})
 			s.mu.Unlock()
 		}
 		if ctx.Err() == nil {
@@ -126,7 +132,7 @@ func (s *suite) play(ctx context.Context) {
 		return
 	}
 	if err := fill(ctx, s); err != nil && ctx.Err() == nil {
-		s.failed = append(s.failed, "random")
+		s.failed = append(s.failed, failure{"random", err})
 		s.screen.end("random", "after the floors", since(s.began), err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -63,7 +64,7 @@ func mutants(ctx context.Context, s *suite) error {
 		if r.Found {
 			s.add("mutants_found", 1)
 		} else {
-			err = fmt.Errorf("mutant %s: %s; %w", r.Name, r.Why, err)
+			err = errors.Join(fmt.Errorf("mutant %s: %s", r.Name, r.Why), err)
 		}
 	}
 	return err

@@ -104,7 +104,16 @@ func (x *importing) check() (err error) {
 	if err := x.checkTimes(); err != nil {
 		return err
 	}
+	if c.Execution != nil {
+		x.last += len(c.Execution.Data) + len(c.ID.Class) + len(c.ID.Name) + importRecord
+	}
+	if c.Alarm != nil {
+		x.last += len(c.Alarm.LastError) + importRecord
+	}
 	for _, d := range c.Letters {
+		if n := len(d.Data); n > MaxDeadData {
+			return fmt.Errorf("dead letter %d: %w: Data has %d bytes, the limit is %d", d.Seq, ErrValueTooLarge, n, MaxDeadData)
+		}
 		value, err := json.Marshal(d)
 		if _, twice := x.letters[d.Seq]; twice && err == nil {
 			err = errors.New("another one has the same number")
@@ -125,7 +134,7 @@ func (x *importing) check() (err error) {
 		}
 	}
 	if x.last > o.MaxBatchBytes {
-		return fmt.Errorf("%w: events and dead letters of %d bytes, the limit is %d", ErrBatchTooLarge, x.last, o.MaxBatchBytes)
+		return fmt.Errorf("%w: events, dead letters, alarm and open execution of %d bytes, the limit is %d", ErrBatchTooLarge, x.last, o.MaxBatchBytes)
 	}
 	if err := x.checkRows(); err != nil {
 		return err

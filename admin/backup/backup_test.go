@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -702,6 +703,122 @@ func TestPowerCutInARestore(t *testing.T) {
 	}
 	if len(moments) < 40 || states["none"] == 0 || states["dormant true"] == 0 || states["dormant false"] == 0 {
 		t.Errorf("%d crashes: %v", len(moments), states)
+	}
+}
+
+// Another restore into the directory begins before each operation of a restore. One of the two makes
+// the store, and the other changes nothing of it.
+func TestTwoRestoresIntoOneDirectory(t *testing.T) {
+	var before func()
+	count, at := 0, -1
+	fsys := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if before != nil && strings.HasPrefix(op.Path, "copy") {
+			if count++; count == at {
+				do := before
+				before = nil
+				do()
+			}
+		}
+		return nil
+	}))
+	w := newWorld(t, fsys)
+	w.commit(1)
+	own := w.repo
+	s := w.verify(w.create().Name)
+	repo, err := Open("another repo", w.o) // in memory a lock is of one alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.repo = repo
+	same := w.verify(w.create().Name)
+	first, second := 0, 0
+	for at = 1; ; at++ {
+		if at > 20 {
+			at += 8 // a restore copies many files, one as the other
+		}
+		if err := fsys.RemoveAll("copy"); err != nil {
+			t.Fatal(err)
+		}
+		var other error
+		began := false
+		count, before = 0, func() {
+			began = true
+			_, other = repo.Restore(t.Context(), same.Name, "copy")
+		}
+		_, err := own.Restore(t.Context(), s.Name, "copy")
+		before = nil
+		if !began {
+			break
+		}
+		switch {
+		case err == nil && errors.Is(other, ErrNotEmpty):
+			first++
+		case other == nil && errors.Is(err, ErrNotEmpty):
+			second++
+		default:
+			t.Errorf("operation %d: the restores end with %v and %v", at, err, other)
+			continue
+		}
+		if n := last(t, w.o, "copy"); n != 1 {
+			t.Errorf("operation %d: the copy ends with %d", at, n)
+		}
+	}
+	if first < 20 || second < 2 {
+		t.Errorf("the first made the store %d times, the other one %d times", first, second)
+	}
+}
+
+// A pipe in the place of a blob is damage, and is not read, because nobody writes to it.
+func TestPipeForABlob(t *testing.T) {
+	t.Chdir(t.TempDir())
+	w := newWorld(t, vfs.Default)
+	w.commit(1)
+	s := w.verify(w.create().Name)
+	c, _, err := w.repo.load(s.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob := filepath.Join("repo", blobsDir, c.Files[0].SHA256)
+	if err := errors.Join(os.Remove(blob), syscall.Mkfifo(blob, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.repo.Verify(t.Context(), s.Name, nil); !errors.Is(err, ErrDamaged) {
+		t.Errorf("verify: %v", err)
+	}
+	if _, err := w.repo.Restore(t.Context(), s.Name, "copy"); !errors.Is(err, ErrDamaged) {
+		t.Errorf("restore: %v", err)
+	}
+}
+
+// Each store of a repository has its own newest snapshots, and no name stands for those of two.
+func TestTwoStoresInOneRepository(t *testing.T) {
+	w := newWorld(t, vfs.NewMem())
+	o := w.o
+	o.Dir = "another"
+	another, err := storage.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer another.Abandon()
+	own := w.store
+	var all []Snapshot
+	for _, store := range []*storage.Store{another, another, another, own, own, own} {
+		w.store = store
+		w.commit(1)
+		all = append(all, w.create())
+	}
+	w.verify(all[3].Name)
+	if s, err := w.repo.Restore(t.Context(), "", "first"); err != nil || s.Name != all[3].Name {
+		t.Errorf("restored %s, %v", s.Name, err)
+	}
+	w.verify(all[0].Name)
+	if _, err := w.repo.Restore(t.Context(), "", "second"); !errors.Is(err, ErrNoSnapshot) ||
+		!strings.Contains(err.Error(), all[0].Name) || !strings.Contains(err.Error(), all[3].Name) {
+		t.Errorf("a restore without a name: %v", err)
+	}
+	removed, _, err := w.repo.Clean(Keep{Last: 1})
+	if want := []string{all[1].Name, all[4].Name}; err != nil || !slices.Equal(removed, want) {
+		t.Errorf("removed %v, %v, want %v", removed, err, want)
 	}
 }
 

@@ -3,12 +3,13 @@ package backup
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
 // Keep says which snapshots Clean keeps. The zero value keeps all.
 type Keep struct {
-	Last int // this many of the newest
+	Last int // this many of the newest of each store
 	Days int // those that were begun less than so many times 24 hours ago
 }
 
@@ -39,7 +40,7 @@ func (r *Repository) remove(name string) error {
 }
 
 // Clean removes the snapshots that keep does not name, and all blobs that no snapshot names. It
-// always keeps the newest snapshot that is verified. It returns the names of the removed ones and
+// always keeps the newest snapshot of each store that is verified. It returns the names of the removed ones and
 // the bytes of the removed blobs. It removes nothing if the file of a snapshot cannot be read,
 // because the blobs that it names are unknown: the error names the file.
 func (r *Repository) Clean(keep Keep) (removed []string, freedBytes int64, err error) {
@@ -70,18 +71,18 @@ func (k Keep) others(list []Snapshot, now time.Time) (others []Snapshot) {
 	if k == (Keep{}) {
 		return nil
 	}
-	verified := -1
-	for i, s := range list {
-		if !s.Verified.IsZero() {
-			verified = i
+	newer, verified := make(map[string]int), make(map[string]bool) // by store
+	for _, s := range slices.Backward(list) {
+		kept := newer[s.Store] < k.Last || now.Sub(s.Begun) < time.Duration(k.Days)*24*time.Hour
+		newer[s.Store]++
+		if !s.Verified.IsZero() && !verified[s.Store] {
+			kept, verified[s.Store] = true, true
 		}
-	}
-	for i, s := range list {
-		young := now.Sub(s.Begun) < time.Duration(k.Days)*24*time.Hour
-		if i != verified && i < len(list)-k.Last && !young {
+		if !kept {
 			others = append(others, s)
 		}
 	}
+	slices.Reverse(others)
 	return others
 }
 

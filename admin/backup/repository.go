@@ -16,7 +16,8 @@ import (
 var (
 	// ErrNoRepository: the directory holds no repository.
 	ErrNoRepository = errors.New("backup: not a repository")
-	// ErrNoSnapshot: the repository has no snapshot of the name, or none that is verified.
+	// ErrNoSnapshot: the repository has no snapshot of the name, or none that is verified, or those of
+	// several stores and no name was given.
 	ErrNoSnapshot = errors.New("backup: no such snapshot")
 	// ErrDamaged: a file of the repository is not as it was written. The error names it.
 	ErrDamaged = errors.New("backup: damaged")

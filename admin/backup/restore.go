@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
@@ -88,14 +89,36 @@ func (r *Repository) sound(ctx context.Context, dir pebblestore.Dir, found func(
 
 // readBlob compares the blob of a file with its hash.
 func (r *Repository) readBlob(ctx context.Context, f file) error {
+	if err := r.fitting(f); err != nil {
+		return err
+	}
 	got, err := transfer(ctx, r.dir(blobsDir), f.SHA256, nil)
 	return r.fits(f, got, err)
 }
 
 // fetch copies the blob of a file into a directory, and compares it with its hash.
 func (r *Repository) fetch(ctx context.Context, f file, to pebblestore.Dir) error {
+	if err := r.fitting(f); err != nil {
+		return err
+	}
 	got, err := place(ctx, r.dir(blobsDir), f.SHA256, to, f.Name)
 	return r.fits(f, got, err)
+}
+
+// fitting looks at the blob of a file before it is read, because one that is longer would fill the disk,
+// and a pipe would never end.
+func (r *Repository) fitting(f file) error {
+	path := r.dir(blobsDir).Join(f.SHA256)
+	info, err := r.root.FS.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return r.fits(f, file{}, err)
+	case err != nil:
+		return wrap(err)
+	case !info.Mode().IsRegular():
+		return damaged(path, "it is no file, and should be %s", f.Name)
+	}
+	return r.fits(f, file{Bytes: info.Size(), SHA256: f.SHA256}, nil)
 }
 
 // fits compares a file as it was read with that of the snapshot.
@@ -113,12 +136,12 @@ func (r *Repository) fits(want, got file, err error) error {
 }
 
 // Restore makes a store of a snapshot in dir, which is made if it is absent and must be empty. An
-// empty name is that of the newest snapshot that is verified. The store is verified. It has a new
-// id, numbers that its source has not given out, and is dormant: call storage.Wake once the
+// empty name is that of the newest snapshot that is verified, if all that are verified are of one
+// store. The store is verified. It has a new id, numbers that its source has not given out, and is dormant: call storage.Wake once the
 // source is gone for good.
 //
 // After an error the directory is empty, and after a crash it holds files that are no store, or
-// the whole store. The errors are ErrNoSnapshot, ErrDamaged, ErrNotEmpty, those of ctx, of
+// the whole store. Of two at a time into one directory at most one is made. The errors are ErrNoSnapshot, ErrDamaged, ErrNotEmpty, those of ctx, of
 // storage.Adopt and of the file system. It changes nothing in the repository.
 func (r *Repository) Restore(ctx context.Context, name, dir string) (s Snapshot, err error) {
 	lock, err := r.lock(true)
@@ -136,22 +159,34 @@ func (r *Repository) Restore(ctx context.Context, name, dir string) (s Snapshot,
 		return s, err
 	}
 	to := pebblestore.Dir{FS: r.root.FS, Path: dir}
-	if err := empty(to); err != nil {
+	claim, err := r.claim(to)
+	if err != nil {
 		return s, err
 	}
-	if err := r.restore(ctx, c, to); err != nil {
+	if err := r.restore(ctx, c, to, claim); err != nil {
 		return s, errors.Join(err, clear(to))
 	}
 	return r.describe(name, c, text)
 }
 
-// newest is the name of the newest snapshot that is verified.
+// newest is the name of the newest snapshot that is verified. Those of several stores are an error,
+// because the newest may be of the wrong one.
 func (r *Repository) newest() (string, error) {
 	list, err := r.List()
-	for i := len(list) - 1; i >= 0; i-- {
-		if !list[i].Verified.IsZero() {
-			return list[i].Name, nil
+	var of []Snapshot // the newest of each store
+	for _, s := range slices.Backward(list) {
+		same := func(other Snapshot) bool { return other.Store == s.Store }
+		if !s.Verified.IsZero() && !slices.ContainsFunc(of, same) {
+			of = append(of, s)
 		}
+	}
+	switch len(of) {
+	case 0:
+	case 1:
+		return of[0].Name, nil
+	default:
+		return "", fmt.Errorf("%w: %s has verified snapshots of %d stores: name one, such as %s of the store %s or %s of the store %s",
+			ErrNoSnapshot, r.root.Path, len(of), of[0].Name, of[0].Store, of[1].Name, of[1].Store)
 	}
 	return "", errors.Join(fmt.Errorf("%w: none of %d in %s is verified: verify one, or name it", ErrNoSnapshot, len(list), r.root.Path), err)
 }
@@ -173,6 +208,28 @@ func empty(to pebblestore.Dir) error {
 	return wrap(err)
 }
 
+// claim makes a file in an empty directory and returns its name. Another Restore into the directory
+// sees the file, or its own beside it, and ends: of two that see both, neither goes on.
+func (r *Repository) claim(to pebblestore.Dir) (name string, err error) {
+	if err := empty(to); err != nil {
+		return "", err
+	}
+	name = fmt.Sprintf("restore-%016x", r.o.Seams.Rand.Uint64())
+	err = wrap(to.Write(name, "A restore into this directory is under way, or was cut off.\n"))
+	var names []string
+	if err == nil {
+		names, err = to.List()
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "lost+found" })
+	}
+	if err == nil && !slices.Equal(names, []string{name}) {
+		err = fmt.Errorf("%w: another restore into %s is under way", ErrNotEmpty, to.Path)
+	}
+	if err != nil {
+		return "", errors.Join(err, removeFile(to, name))
+	}
+	return name, nil
+}
+
 // clear removes the files that a failed Restore has left.
 func clear(to pebblestore.Dir) error {
 	names, err := to.List()
@@ -185,8 +242,9 @@ func clear(to pebblestore.Dir) error {
 	return errors.Join(errs...)
 }
 
-// restore copies the files of a snapshot into an empty directory and makes them a store.
-func (r *Repository) restore(ctx context.Context, c content, to pebblestore.Dir) error {
+// restore copies the files of a snapshot into a directory and makes them a store. claim is the only
+// file in it.
+func (r *Repository) restore(ctx context.Context, c content, to pebblestore.Dir, claim string) error {
 	var format string
 	for _, f := range c.Files {
 		if err := r.fetch(ctx, f, to); err != nil {
@@ -203,8 +261,12 @@ func (r *Repository) restore(ctx context.Context, c content, to pebblestore.Dir)
 			return wrap(err)
 		}
 	}
-	if err := to.Sync(); err != nil {
-		return wrap(err)
+	err := removeFile(to, claim) // the other files keep other calls away
+	if err == nil {
+		err = wrap(to.Sync())
+	}
+	if err != nil {
+		return err
 	}
 	o := r.o
 	o.Dir = to.Path

@@ -3,6 +3,7 @@ package transfer_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"slices"
@@ -108,18 +109,25 @@ func TestImportRefusesLetters(t *testing.T) {
 		return h.Import(context.Background(), object.Import{Copy: object.Copy{ID: bob, Letters: d}, Rows: oneKey})
 	}
 	for want, d := range map[string][]object.DeadLetter{
-		"dead letter 7: another": {{Seq: 7}, {Seq: 8}, {Seq: 7}},
-		"dead letter 1: json":    {{Seq: 1, Data: json.RawMessage("{")}},
-		"dead letter 2: json":    {{Seq: 2, Died: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		"dead letter 9: object: value is too large": {{Seq: 9, Data: json.RawMessage(`"` + strings.Repeat("x", object.MaxDeadData-1) + `"`)}},
+		"dead letter 7: another":                    {{Seq: 7}, {Seq: 8}, {Seq: 7}},
+		"dead letter 1: json":                       {{Seq: 1, Data: json.RawMessage("{")}},
+		"dead letter 2: json":                       {{Seq: 2, Died: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}},
 	} {
 		if err := letters(d...); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("O28: %v gives %v, want %q", d, err, want)
+			t.Errorf("O28: %d letters give %.200v, want %q", len(d), err, want)
 		}
 	}
 	if err := transfer.Export(context.Background(), h, bob, io.Discard, transfer.ExportOptions{}); err == nil {
 		t.Error("O28: a refused import has stored something")
 	}
-	two := []object.DeadLetter{{Seq: 7, Reason: "a"}, {Seq: 8, Reason: "b"}}
+	large := object.Copy{ID: bob, Execution: &object.OpenExecution{Since: time.Now(), Data: make([]byte, 16<<20)}}
+	if err := h.Import(context.Background(), object.Import{Copy: large, Rows: oneKey}); !errors.Is(err, object.ErrBatchTooLarge) {
+		t.Errorf("O28: an open execution of 16 MiB gives %v", err)
+	}
+	two := []object.DeadLetter{
+		{Seq: 7, Reason: "a", Data: json.RawMessage(`"` + strings.Repeat("x", object.MaxDeadData-2) + `"`)}, {Seq: 8, Reason: "b"},
+	}
 	if err := letters(two...); err != nil || two[0].ID != (storage.ID{}) {
 		t.Errorf("O27: %v, and a letter of the caller is of %v", err, two[0].ID)
 	}

@@ -215,7 +215,8 @@ type bulkLine struct {
 // bulkStatus is a run.
 type bulkStatus struct {
 	ID string `json:"id"`
-	// State is running, done, or stopped, also after an error, which is the Problem then.
+	// State is running, done, or stopped, also after an error, which is the Problem then. In a list it is unreadable if
+	// the row of the run is damaged; the Problem says how, and the other fields are empty.
 	State  string          `json:"state"`
 	Of     string          `json:"of"` // jobs or dead
 	Verb   string          `json:"verb"`
@@ -254,6 +255,13 @@ func statusOf(id string, r bulkState) bulkStatus {
 	return s
 }
 
+// unreadable is a run that cannot be read. It ends no list.
+func unreadable(id string, err error) bulkStatus {
+	return bulkStatus{ID: id, State: "unreadable", Problem: &problem{
+		Type: "unreadable", Title: "The run cannot be read.", Status: http.StatusInternalServerError, Detail: err.Error(), Outcome: none,
+	}}
+}
+
 func (x *exchange) listBulk() error {
 	o := object.ObjectsOptions{}
 	var err error
@@ -278,6 +286,10 @@ func (x *exchange) listBulk() error {
 	page := bulkPage{Runs: []bulkStatus{}}
 	for _, info := range found {
 		run, err := bulkShow.Call(ctx, x.host, info.ID.Name, struct{}{})
+		if errors.Is(err, object.ErrConstructor) {
+			page.Runs = append(page.Runs, unreadable(info.ID.Name, err))
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -398,7 +410,7 @@ func (x *exchange) roomForRun(ctx context.Context) error {
 	mine := 0
 	for _, info := range running {
 		run, err := bulkShow.Call(ctx, x.host, info.ID.Name, struct{}{})
-		if err != nil {
+		if err != nil && !errors.Is(err, object.ErrConstructor) { // that of an unreadable run, whose principal is unknown
 			return err
 		}
 		if run.Who == x.who.ID {

@@ -468,6 +468,31 @@ func TestRunsAreBounded(t *testing.T) {
 	})
 }
 
+// Proves V21: a run that cannot be read ends no list of runs, and no other run waits for it.
+func TestUnreadableRunEndsNoList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := shopOn(t, memstore.New())
+		damaged := object.Copy{ID: storage.ID{Class: bulkClass, Name: "0damaged"}, Label: bulkRunning}
+		err := s.host.Import(t.Context(), object.Import{Copy: damaged, Rows: func(_ map[uint64]uint64, key func(string, []byte) error, _ func(string, time.Time, []byte) error) error {
+			return key(bulkRow, []byte(`{"of":`))
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bulkLines(t, s.direct("operator", "POST", "/v1/jobs:run", s.stopped(3), 200))
+		var page bulkPage
+		if err := json.Unmarshal([]byte(s.direct("operator", "GET", "/v1/bulk", "", 200)), &page); err != nil || len(page.Runs) != 2 {
+			t.Fatalf("V21: %+v, %v", page, err)
+		}
+		if run := page.Runs[0]; run.ID != "0damaged" || run.State != "unreadable" || run.Problem == nil || !strings.Contains(run.Problem.Detail, "unexpected end of JSON") {
+			t.Errorf("V21: the run that cannot be read: %+v", run)
+		}
+		if run := page.Runs[1]; run.ID != lines[0].ID || run.State != done || run.Done != 3 {
+			t.Errorf("V21: the other run: %+v", run)
+		}
+	})
+}
+
 // Proves V21 through crashes: a run that is cut off anywhere goes on, each letter that was counted is replayed once,
 // the run ends, and the audit has one outcome of it.
 func TestCrashBulk(t *testing.T) {

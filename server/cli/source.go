@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-dev/holdfast/admin"
+	"github.com/holdfast-dev/holdfast/admin/transfer"
 	"github.com/holdfast-dev/holdfast/admin/why"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
@@ -24,6 +25,7 @@ type source interface {
 	// inspect has the keys that the options choose.
 	inspect(ctx context.Context, id storage.ID, o object.KeysOptions) (object.Inspection, error)
 	events(ctx context.Context, id storage.ID, after uint64, limit int) ([]object.Event, error)
+	export(ctx context.Context, id storage.ID, o transfer.ExportOptions, w io.Writer) error
 	jobs(ctx context.Context, o admin.JobsOptions) (admin.JobPage, error)
 	tasks(ctx context.Context, pool string, o workerpool.TasksOptions) (workerpool.TaskPage, error)
 	view(ctx context.Context, id storage.ID, view string, arg []byte) ([]byte, error)

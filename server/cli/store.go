@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/admin/transfer"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/internal/socket"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -83,6 +84,8 @@ func refused(err error) error {
 		return &exit{code, err}
 	}
 	switch {
+	case errors.Is(err, object.ErrNoObject), errors.Is(err, transfer.ErrMessages), errors.Is(err, transfer.ErrNotCarried):
+		return &exit{Refused, err}
 	case errors.Is(err, object.ErrBadName), errors.Is(err, object.ErrNoDeadLetter), errors.Is(err, storage.ErrBadCursor):
 		return &exit{Usage, err}
 	}

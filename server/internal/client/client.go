@@ -137,8 +137,9 @@ func At(cursor string) (string, error) {
 type Request struct {
 	Method, Path string
 	Query        url.Values
-	Body         []byte // JSON; nil: none
-	Key          string // Idempotency-Key; empty: none
+	Body         []byte    // JSON; nil: none
+	Lines        io.Reader // lines of JSON, in place of Body
+	Key          string    // Idempotency-Key; empty: none
 	accept       string
 }
 
@@ -148,7 +149,7 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values, v any) 
 	if err != nil {
 		return err
 	}
-	return decode(raw, v)
+	return Decode(raw, v)
 }
 
 // Post sends a value in JSON and decodes the answer into *v.
@@ -160,11 +161,11 @@ func (c *Client) Post(ctx context.Context, path string, body, v any) error {
 	if raw, err = c.Do(ctx, Request{Method: http.MethodPost, Path: path, Body: raw}); err != nil {
 		return err
 	}
-	return decode(raw, v)
+	return Decode(raw, v)
 }
 
-// decode decodes an answer.
-func decode(raw []byte, v any) error {
+// Decode decodes an answer of Do.
+func Decode(raw []byte, v any) error {
 	if err := json.Unmarshal(raw, v); err != nil {
 		return fmt.Errorf("%w: its answer is not that of a server of Holdfast: %w", ErrUnreachable, err)
 	}
@@ -188,13 +189,43 @@ func (c *Client) Do(ctx context.Context, r Request) ([]byte, error) {
 	return raw, nil
 }
 
+// Copy writes the answer to a GET to w, however long it is. The error of w is returned as it is.
+func (c *Client) Copy(ctx context.Context, path string, query url.Values, w io.Writer) error {
+	a, err := c.send(ctx, Request{Method: http.MethodGet, Path: path, Query: query})
+	if err != nil {
+		return err
+	}
+	defer a.Body.Close()
+	to := &failing{to: w}
+	if _, err := io.Copy(to, a.Body); err != nil && to.err == nil {
+		return fmt.Errorf("%w: the answer was cut: %w", ErrUnreachable, err)
+	}
+	return to.err
+}
+
+// failing keeps the error of a writer, which tells it from that of the reader.
+type failing struct {
+	to  io.Writer
+	err error
+}
+
+func (f *failing) Write(b []byte) (int, error) {
+	n, err := f.to.Write(b)
+	f.err = err
+	return n, err
+}
+
 // send makes a request and returns an answer that is no error. The caller closes its body.
 func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
 	target := c.base + r.Path
 	if len(r.Query) > 0 {
 		target += "?" + r.Query.Encode()
 	}
-	q, err := http.NewRequestWithContext(ctx, r.Method, target, bytes.NewReader(r.Body))
+	body := r.Lines
+	if body == nil {
+		body = bytes.NewReader(r.Body)
+	}
+	q, err := http.NewRequestWithContext(ctx, r.Method, target, body)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +235,10 @@ func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
 			q.Header.Set(name, value)
 		}
 	}
-	if r.Body != nil {
+	switch {
+	case r.Lines != nil:
+		q.Header.Set("Content-Type", "application/x-ndjson")
+	case r.Body != nil:
 		q.Header.Set("Content-Type", "application/json")
 	}
 	a, err := c.http.Do(q)

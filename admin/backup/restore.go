@@ -141,7 +141,7 @@ func (r *Repository) fits(want, got file, err error) error {
 // source is gone for good.
 //
 // After an error the directory is empty, and after a crash it holds files that are no store, or
-// the whole store. Of two at a time into one directory at most one is made. The errors are ErrNoSnapshot, ErrDamaged, ErrNotEmpty, those of ctx, of
+// the whole store. At most one of two at a time into one directory is made. The errors are ErrNoSnapshot, ErrDamaged, ErrNotEmpty, those of ctx, of
 // storage.Adopt and of the file system. It changes nothing in the repository.
 func (r *Repository) Restore(ctx context.Context, name, dir string) (s Snapshot, err error) {
 	lock, err := r.lock(true)

@@ -392,3 +392,11 @@ func (s *State) reload(ctx context.Context, t *turn, lower, upper string, err er
 	}
 	return err
 }
+
+// Tap is Host.Tap, for a routine of the object. A turn must not wait in Tap.Next.
+func (d *Driver) Tap(o TapOptions) (*Tap, error) { return d.state.act.host.Tap(o) }
+
+// Feed is Host.Feed, for a routine or a turn of the object.
+func (d *Driver) Feed(ctx context.Context, o FeedOptions) (FeedPage, error) {
+	return d.state.act.host.Feed(ctx, o)
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
+	"github.com/holdfast-dev/holdfast/server/webhook"
 )
 
 // Config has the classes and jobs that a Server exposes, its principals and its bounds.
@@ -30,6 +31,9 @@ type Config struct {
 	// Backups is the repository for the backups of the host's store, best on another disk, see backup.Open. An admin
 	// makes one by POST /v1/backups or on the page; run it each night by a timer. Default: nil, and the server makes none.
 	Backups *backup.Repository
+	// Webhooks are the subscriptions of the host, whose Definitions were passed to object.Open, for an admin to see and change
+	// at /v1/webhooks and on the page. Default: nil, and the server shows none.
+	Webhooks *webhook.Webhooks
 	// MaxImportBytes bounds the body of an import of an object, which is in a file of os.TempDir until it is stored.
 	// Default 256 MiB.
 	MaxImportBytes int64
@@ -138,6 +142,9 @@ func (c *Config) check(classes map[string]object.ClassInfo) (map[string]methods,
 	}
 	if t, ok := c.Auth.(separated); ok && t.Separator() != c.Separator {
 		return nil, fmt.Errorf("Config.Separator is %q, and the prefixes of Config.Auth end in %q", c.Separator, t.Separator())
+	}
+	if _, ok := classes[webhook.Class]; c.Webhooks != nil && !ok {
+		return nil, errors.New("Config.Webhooks is set, and the host has not their classes: pass Webhooks.Definitions to object.Open")
 	}
 	if err := checkJobs(c.Jobs, classes); err != nil {
 		return nil, err

@@ -9,7 +9,11 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
+	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
+	"github.com/holdfast-dev/holdfast/server/webhook"
+	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
 // A use is how the matrix makes a request of a route. NAME stands for the name of the object or
@@ -91,6 +95,16 @@ var uses = map[string]use{
 
 	"GET /v1/backups":                       {path: "/v1/backups"},
 	"POST /v1/backups":                      {path: "/v1/backups"},
+	"GET /v1/webhooks":                      {path: "/v1/webhooks"},
+	"POST /v1/webhooks":                     {path: "/v1/webhooks", body: `{"url":"https://example.com","kinds":["never"]}`},
+	"GET /v1/webhooks/{id}":                 {path: "/v1/webhooks/x", nothing: true},
+	"GET /v1/webhooks/{id}/attempts":        {path: "/v1/webhooks/x/attempts", nothing: true},
+	"POST /v1/webhooks/{id}/enable":         {path: "/v1/webhooks/x/enable", nothing: true},
+	"POST /v1/webhooks/{id}/disable":        {path: "/v1/webhooks/x/disable", nothing: true},
+	"POST /v1/webhooks/{id}/rotate":         {path: "/v1/webhooks/x/rotate", body: `{}`, nothing: true},
+	"POST /v1/webhooks/{id}/replay":         {path: "/v1/webhooks/x/replay", body: `{"since":"2026-01-01T00:00:00Z"}`, nothing: true},
+	"POST /v1/webhooks/{id}/resend":         {path: "/v1/webhooks/x/resend", body: `{"delivery":"x"}`, nothing: true},
+	"DELETE /v1/webhooks/{id}":              {path: "/v1/webhooks/x", nothing: true},
 	"GET /v1/objects/{class}/{name}/export": {path: "/v1/objects/cart/NAME/export"},
 	"GET /v1/object/export":                 {path: "/v1/object/export?class=cart&name=NAME"},
 	"POST /v1/import":                       {path: "/v1/import", body: "x"},
@@ -100,48 +114,55 @@ var uses = map[string]use{
 	"GET /v1/objects/{class}/{name}/events": {path: "/v1/objects/cart/NAME/events"},
 	"GET /v1/object/events":                 {path: "/v1/object/events?class=cart&name=NAME"},
 
-	"GET /ui":              {path: "/ui"},
-	"GET /ui/{$}":          {path: "/ui/"},
-	"GET /ui/signin":       {path: "/ui/signin"},
-	"POST /ui/signin":      {path: "/ui/signin", body: "token=x"},
-	"POST /ui/signout":     {path: "/ui/signout"},
-	"GET /ui/asset/{file}": {path: "/ui/asset/page.css"},
-	"GET /ui/go":           {path: "/ui/go?class=cart&name=NAME"},
-	"GET /ui/filter":       {path: "/ui/filter?of=object%3Fclass%3Dcart%26name%3Dx"},
-	"GET /ui/live":         {path: "/ui/live"},
-	"GET /ui/{page}":       {path: "/ui/wat", nothing: true},
-	"GET /ui/overview":     {path: "/ui/overview"},
-	"GET /ui/recoveries":   {path: "/ui/recoveries"},
-	"GET /ui/classes":      {path: "/ui/classes"},
-	"GET /ui/objects":      {path: "/ui/objects?class=cart"},
-	"GET /ui/object":       {path: "/ui/object?class=cart&name=NAME"},
-	"GET /ui/value":        {path: "/ui/value?class=cart&name=NAME&key=x"},
-	"POST /ui/wake":        {path: "/ui/wake?class=cart&name=NAME"},
-	"GET /ui/delete":       {path: "/ui/delete?class=cart&name=NAME"},
-	"POST /ui/delete":      {path: "/ui/delete?class=cart&name=NAME"},
-	"GET /ui/jobs":         {path: "/ui/jobs"},
-	"GET /ui/job":          {path: "/ui/job?class=report&name=NAME"},
-	"GET /ui/view":         {path: "/ui/view?class=report&name=NAME&view=state", needs: "reader"},
-	"GET /ui/ask":          {path: "/ui/ask?class=report&name=NAME&verb=stop", needs: "operator"},
-	"POST /ui/do":          {path: "/ui/do?class=report&name=NAME&verb=pause", needs: "operator"},
-	"GET /ui/pools":        {path: "/ui/pools"},
-	"GET /ui/pool":         {path: "/ui/pool?pool=print"},
-	"GET /ui/task":         {path: "/ui/task?pool=print&task=0-99"},
-	"GET /ui/askpool":      {path: "/ui/askpool?pool=print&verb=discard", needs: "operator", whole: true},
-	"POST /ui/dopool":      {path: "/ui/dopool?pool=print&verb=pause", needs: "operator", whole: true},
-	"GET /ui/dead":         {path: "/ui/dead"},
-	"GET /ui/letter":       {path: "/ui/letter?class=cart&name=NAME&seq=1"},
-	"GET /ui/replay":       {path: "/ui/replay?class=cart&name=NAME&seq=1"},
-	"POST /ui/replay":      {path: "/ui/replay?class=cart&name=NAME&seq=1"},
-	"GET /ui/discard":      {path: "/ui/discard?class=cart&name=NAME&seq=1"},
-	"POST /ui/discard":     {path: "/ui/discard?class=cart&name=NAME&seq=1"},
-	"GET /ui/bulk":         {path: "/ui/bulk?do=replay"},
-	"POST /ui/bulk":        {path: "/ui/bulk", body: "token=x"},
-	"GET /ui/bulkrun":      {path: "/ui/bulkrun?id=x", nothing: true},
-	"POST /ui/bulkstop":    {path: "/ui/bulkstop?id=x", nothing: true},
-	"GET /ui/audit":        {path: "/ui/audit"},
-	"GET /ui/backups":      {path: "/ui/backups"},
-	"POST /ui/backup":      {path: "/ui/backup"},
+	"GET /ui":                {path: "/ui"},
+	"GET /ui/{$}":            {path: "/ui/"},
+	"GET /ui/signin":         {path: "/ui/signin"},
+	"POST /ui/signin":        {path: "/ui/signin", body: "token=x"},
+	"POST /ui/signout":       {path: "/ui/signout"},
+	"GET /ui/asset/{file}":   {path: "/ui/asset/page.css"},
+	"GET /ui/go":             {path: "/ui/go?class=cart&name=NAME"},
+	"GET /ui/filter":         {path: "/ui/filter?of=object%3Fclass%3Dcart%26name%3Dx"},
+	"GET /ui/live":           {path: "/ui/live"},
+	"GET /ui/{page}":         {path: "/ui/wat", nothing: true},
+	"GET /ui/overview":       {path: "/ui/overview"},
+	"GET /ui/recoveries":     {path: "/ui/recoveries"},
+	"GET /ui/classes":        {path: "/ui/classes"},
+	"GET /ui/objects":        {path: "/ui/objects?class=cart"},
+	"GET /ui/object":         {path: "/ui/object?class=cart&name=NAME"},
+	"GET /ui/value":          {path: "/ui/value?class=cart&name=NAME&key=x"},
+	"POST /ui/wake":          {path: "/ui/wake?class=cart&name=NAME"},
+	"GET /ui/delete":         {path: "/ui/delete?class=cart&name=NAME"},
+	"POST /ui/delete":        {path: "/ui/delete?class=cart&name=NAME"},
+	"GET /ui/jobs":           {path: "/ui/jobs"},
+	"GET /ui/job":            {path: "/ui/job?class=report&name=NAME"},
+	"GET /ui/view":           {path: "/ui/view?class=report&name=NAME&view=state", needs: "reader"},
+	"GET /ui/ask":            {path: "/ui/ask?class=report&name=NAME&verb=stop", needs: "operator"},
+	"POST /ui/do":            {path: "/ui/do?class=report&name=NAME&verb=pause", needs: "operator"},
+	"GET /ui/pools":          {path: "/ui/pools"},
+	"GET /ui/pool":           {path: "/ui/pool?pool=print"},
+	"GET /ui/task":           {path: "/ui/task?pool=print&task=0-99"},
+	"GET /ui/askpool":        {path: "/ui/askpool?pool=print&verb=discard", needs: "operator", whole: true},
+	"POST /ui/dopool":        {path: "/ui/dopool?pool=print&verb=pause", needs: "operator", whole: true},
+	"GET /ui/dead":           {path: "/ui/dead"},
+	"GET /ui/letter":         {path: "/ui/letter?class=cart&name=NAME&seq=1"},
+	"GET /ui/replay":         {path: "/ui/replay?class=cart&name=NAME&seq=1"},
+	"POST /ui/replay":        {path: "/ui/replay?class=cart&name=NAME&seq=1"},
+	"GET /ui/discard":        {path: "/ui/discard?class=cart&name=NAME&seq=1"},
+	"POST /ui/discard":       {path: "/ui/discard?class=cart&name=NAME&seq=1"},
+	"GET /ui/bulk":           {path: "/ui/bulk?do=replay"},
+	"POST /ui/bulk":          {path: "/ui/bulk", body: "token=x"},
+	"GET /ui/bulkrun":        {path: "/ui/bulkrun?id=x", nothing: true},
+	"POST /ui/bulkstop":      {path: "/ui/bulkstop?id=x", nothing: true},
+	"GET /ui/audit":          {path: "/ui/audit"},
+	"GET /ui/backups":        {path: "/ui/backups"},
+	"POST /ui/backup":        {path: "/ui/backup"},
+	"GET /ui/webhooks":       {path: "/ui/webhooks"},
+	"GET /ui/webhook":        {path: "/ui/webhook?id=x", nothing: true},
+	"POST /ui/webhookadd":    {path: "/ui/webhookadd", body: "url=https://example.com&kinds=never"},
+	"POST /ui/webhookset":    {path: "/ui/webhookset?id=x&verb=enable", nothing: true},
+	"POST /ui/webhookrotate": {path: "/ui/webhookrotate?id=x", body: "keep=1h"},
+	"POST /ui/webhookreplay": {path: "/ui/webhookreplay?id=x", body: "last=1h"},
+	"POST /ui/webhookresend": {path: "/ui/webhookresend?id=x", body: "delivery=x"},
 }
 
 // crowd has a principal of each kind.
@@ -193,9 +214,13 @@ func TestMatrix(t *testing.T) {
 	carts := cartClass(newGates())
 	reports := continuous.New(continuous.Config[string]{Name: "report", StartLater: true, Run: func(context.Context, *continuous.Run[string]) error { return nil }})
 	prints := workerpool.New(workerpool.Config[string, int]{Name: "print", Partitions: 1})
-	f := start(t, func(c *Config) {
-		c.Auth, c.Objects, c.Jobs = crowd, []Exposed{Class(carts, "add")}, []verbs.Described{reports, prints}
-	}, carts, reports, prints)
+	hooks, err := webhook.New(webhook.Config{Key: make([]byte, 32)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := startOn(t, object.Options{Storage: storage.Options{Engine: memstore.New()}, Feed: true}, func(c *Config) {
+		c.Auth, c.Objects, c.Jobs, c.Webhooks = crowd, []Exposed{Class(carts, "add")}, []verbs.Described{reports, prints}, hooks
+	}, append(hooks.Definitions(), carts, reports, prints)...)
 	for _, name := range []string{"acme/1", "other"} {
 		if _, err := reports.Start(t.Context(), f.host, name, ""); err != nil {
 			t.Fatal(err)

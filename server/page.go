@@ -21,7 +21,7 @@ const ui = "/ui/"
 // pageRoutes are the routes of the pages, of the forms on them, and of their assets.
 func (s *Server) pageRoutes() []route {
 	var all []route
-	for _, group := range [][]route{s.framePages(), s.overviewPages(), s.objectPages(), s.jobPages(), s.verbPages(), s.poolPages(), s.deadPages(), s.bulkPages(), s.auditPages(), s.backupPages()} {
+	for _, group := range [][]route{s.framePages(), s.overviewPages(), s.objectPages(), s.jobPages(), s.verbPages(), s.poolPages(), s.deadPages(), s.bulkPages(), s.auditPages(), s.backupPages(), s.webhookPages()} {
 		all = append(all, group...)
 	}
 	return all
@@ -61,6 +61,7 @@ func (x *exchange) html(p dashboard.Page, part string) ([]byte, error) {
 	_, signs := x.config.Auth.(signer)
 	frame := dashboard.Frame{
 		Now: time.Now(), Self: x.self(), Part: part, Lists: x.seesAll(), SignOut: signs && x.who.ID != "", Audit: x.audits(), Backups: x.backups != nil && x.audits(),
+		Webhooks: x.config.Webhooks != nil && x.audits(),
 	}
 	if x.who.ID != "" {
 		frame.Who, frame.Role = x.who.Name, x.who.Role.String()

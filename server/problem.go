@@ -118,7 +118,7 @@ func problemOf(err error) *problem {
 	if errors.As(err, &own) {
 		return own.problem()
 	}
-	if p := ruled(err, rules, jobRules, transferRules); p != nil {
+	if p := ruled(err, rules, jobRules, transferRules, webhookRules); p != nil {
 		return p
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {

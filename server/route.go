@@ -82,7 +82,7 @@ type raw struct{}
 func (s *Server) routes() []route {
 	var all []route
 	for _, group := range [][]route{
-		s.healthRoutes(), s.documentRoutes(), s.objectRoutes(), s.callRoutes(), s.jobRoutes(), s.poolRoutes(), s.deadRoutes(), s.auditRoutes(), s.backupRoutes(), s.transferRoutes(), s.signRoutes(), s.eventRoutes(), s.pageRoutes(),
+		s.healthRoutes(), s.documentRoutes(), s.objectRoutes(), s.callRoutes(), s.jobRoutes(), s.poolRoutes(), s.deadRoutes(), s.auditRoutes(), s.backupRoutes(), s.transferRoutes(), s.webhookRoutes(), s.signRoutes(), s.eventRoutes(), s.pageRoutes(),
 	} {
 		all = append(all, group...)
 	}

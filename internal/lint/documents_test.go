@@ -28,6 +28,7 @@ var contract = map[string]int{
 	"R": 7,
 	"Y": 4,
 	"B": 3,
+	"U": 10,
 	"V": 23,
 }
 

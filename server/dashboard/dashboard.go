@@ -41,15 +41,16 @@ type Page interface {
 
 // Frame is the part of a page that all pages have.
 type Frame struct {
-	Now     time.Time // the page tells when it was made
-	Self    Link      // the page itself, with its filters
-	Who     string    // the principal; empty before a sign-in
-	Role    string    // of the principal
-	Lists   bool      // the principal may see lists, and not only single objects
-	Audit   bool      // the principal may see the audit
-	Backups bool      // there are backups, and the principal may see them
-	SignOut bool      // there is a session to end
-	Part    string    // the only part to write; empty: the whole page
+	Now      time.Time // the page tells when it was made
+	Self     Link      // the page itself, with its filters
+	Who      string    // the principal; empty before a sign-in
+	Role     string    // of the principal
+	Lists    bool      // the principal may see lists, and not only single objects
+	Audit    bool      // the principal may see the audit
+	Backups  bool      // there are backups, and the principal may see them
+	Webhooks bool      // there are webhooks, and the principal may see them
+	SignOut  bool      // there is a session to end
+	Part     string    // the only part to write; empty: the whole page
 }
 
 // ErrNoPart says that a page has no part with the name in Frame.Part.

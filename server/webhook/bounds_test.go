@@ -1,0 +1,180 @@
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server/webhook"
+)
+
+// bounded runs a scenario in virtual time without a crash, with a receiver of the test.
+func bounded(t *testing.T, options func(*object.Options), send func(s *harness.Sim, url string) (int, error), do func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string)) {
+	t.Helper()
+	harness.Run(t, func(s *harness.Sim) {
+		hooks, err := webhook.New(webhook.Config{Key: make([]byte, 32)})
+		s.OK(err)
+		random := make([]byte, 0, 4096)
+		for i := range 4096 {
+			random = append(random, byte(i*i>>3))
+		}
+		hooks.SetRandom(bytes.NewReader(random))
+		hooks.SetSender(func(_ context.Context, url, _ string, _ []byte) (int, error) { return send(s, url) })
+		s.Host(append(hooks.Definitions(), carts)...)
+		do(s, hooks, func(sub webhook.Subscription) (id string) {
+			s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error {
+				status, _, err := hooks.Add(ctx, h, sub)
+				id = status.ID
+				return err
+			}))
+			return id
+		})
+	}, harness.HostOptions(func(o *object.Options) {
+		if o.Feed = true; options != nil {
+			options(o)
+		}
+	}))
+}
+
+func status(s *harness.Sim, hooks *webhook.Webhooks, id string) (status webhook.Status) {
+	s.OK(s.WithHost(func(ctx context.Context, h *object.Host) (err error) {
+		status, err = hooks.Status(ctx, h, id)
+		return err
+	}))
+	return status
+}
+
+func emit(s *harness.Sim, n int) {
+	for i := range n {
+		_, err := pay.Call(s.Context(), s, fmt.Sprint("c", i%3), paid{Kind: "paid", Cents: i})
+		s.OK(err)
+	}
+}
+
+// A delivery is tried ten times, with the waits of the schedule plus up to a tenth, and is then
+// a dead letter, which a replay of it sends once more. Proves U2.
+func TestSchedule(t *testing.T) {
+	var at []time.Time
+	bounded(t, nil, func(s *harness.Sim, _ string) (int, error) {
+		at = append(at, s.Now())
+		return http.StatusInternalServerError, nil
+	}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
+		at = nil
+		id := add(webhook.Subscription{URL: "https://example.com"})
+		emit(s, 1)
+		s.Advance(100 * time.Hour)
+		if len(at) != len(webhook.Schedule)+1 {
+			s.Fatalf("%d attempts, want %d", len(at), len(webhook.Schedule)+1)
+		}
+		for i, wait := range webhook.Schedule {
+			if d := at[i+1].Sub(at[i]); d < wait || d > wait+wait/10+2*time.Second {
+				s.Errorf("wait %d took %v, want %v plus up to a tenth", i, d, wait)
+			}
+		}
+		if st := status(s, hooks, id); st.Dead != 1 || st.Waiting != 0 || st.FailingSince.IsZero() {
+			s.Errorf("status %+v", st)
+		}
+		s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error {
+			letters, err := h.DeadLetters(ctx, object.DeadLettersOptions{Class: webhook.Pool})
+			if err == nil && len(letters.Letters) != 1 {
+				err = fmt.Errorf("%d dead letters, want 1", len(letters.Letters))
+			}
+			return err
+		}))
+	})
+}
+
+// Eight deliveries of a subscription are under way at a time, and a slow receiver holds up none of
+// another. Proves U9.
+func TestSlowReceiver(t *testing.T) {
+	running, most, fast := 0, 0, 0
+	bounded(t, nil, func(s *harness.Sim, url string) (int, error) {
+		if url == "https://fast.example.com" {
+			fast++
+			return http.StatusOK, nil
+		}
+		running++
+		most = max(most, running)
+		s.Sleep(10 * time.Second)
+		running--
+		return http.StatusOK, nil
+	}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
+		running, most, fast = 0, 0, 0
+		slow := add(webhook.Subscription{URL: "https://slow.example.com"})
+		add(webhook.Subscription{URL: "https://fast.example.com"})
+		emit(s, 30)
+		s.Advance(5 * time.Second)
+		if fast != 30 {
+			s.Errorf("the fast receiver has %d, want 30", fast)
+		}
+		if most != webhook.PerStage {
+			s.Errorf("%d deliveries of one subscription at a time, want %d", most, webhook.PerStage)
+		}
+		s.Advance(time.Minute)
+		if st := status(s, hooks, slow); st.Delivered != 30 {
+			s.Errorf("status %+v", st)
+		}
+	})
+}
+
+// A subscription that was disabled until events expired is told of the gap, and goes on behind it. One that
+// was disabled for less has missed nothing. Proves U4.
+func TestGap(t *testing.T) {
+	for _, c := range []struct {
+		down time.Duration
+		gaps uint64
+	}{{30 * time.Minute, 0}, {3 * time.Hour, 1}} {
+		sent := 0
+		bounded(t, func(o *object.Options) { o.EventRetention = time.Hour }, func(*harness.Sim, string) (int, error) {
+			sent++
+			return http.StatusOK, nil
+		}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
+			sent = 0
+			id := add(webhook.Subscription{URL: "https://example.com"})
+			emit(s, 1)
+			s.Advance(time.Minute)
+			disable := func(f func(context.Context, object.Caller, string) error) {
+				s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error { return f(ctx, h, id) }))
+			}
+			disable(hooks.Disable)
+			emit(s, 2)
+			s.Advance(c.down)
+			emit(s, 1)
+			disable(hooks.Enable)
+			s.Advance(2 * time.Minute)
+			st := status(s, hooks, id)
+			want := 4 - 2*int(c.gaps)
+			if st.Gaps != c.gaps || sent != want || st.Delivered != uint64(want) || (st.LastGap != nil) != (c.gaps > 0) {
+				s.Errorf("disabled for %v: sent %d, want %d; status %+v", c.down, sent, want, st)
+			}
+			if g := st.LastGap; g != nil && g.From >= g.To {
+				s.Errorf("gap %+v", g)
+			}
+		})
+	}
+}
+
+// A subscription whose class is quiet has missed nothing, though all events of the others expire. Proves U4.
+func TestQuiet(t *testing.T) {
+	bounded(t, func(o *object.Options) { o.EventRetention = time.Hour }, func(*harness.Sim, string) (int, error) {
+		return http.StatusOK, nil
+	}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
+		id := add(webhook.Subscription{URL: "https://example.com", Class: "cart", Kinds: []string{"never"}})
+		emit(s, 3)
+		for range 6 {
+			s.Advance(30 * time.Minute)
+			emit(s, 3)
+		}
+		s.Restart()
+		emit(s, 1)
+		s.Advance(10 * time.Minute)
+		if st := status(s, hooks, id); st.Gaps != 0 || st.Waiting != 0 {
+			s.Errorf("status %+v", st)
+		}
+	})
+}

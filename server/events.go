@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/server/auth"
+	"github.com/holdfast-dev/holdfast/server/webhook"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -372,9 +373,15 @@ type streamed struct {
 	SizeBytes int             `json:"sizeBytes"` // of the payload
 }
 
+// hides reports whether a stream leaves out the events of a class: those of the library, but for the subscriptions on
+// the pages of an admin.
+func (st *stream) hides(class string) bool {
+	return system(class) && !(st.live != nil && class == webhook.Class && st.audits())
+}
+
 // event adds the frame of an event, unless the filters leave it out.
 func (st *stream) event(e object.TapEvent) error {
-	if system(e.ID.Class) || !strings.HasPrefix(e.ID.Name, st.prefix) || len(st.kinds) > 0 && !slices.Contains(st.kinds, e.Kind) {
+	if st.hides(e.ID.Class) || !strings.HasPrefix(e.ID.Name, st.prefix) || len(st.kinds) > 0 && !slices.Contains(st.kinds, e.Kind) {
 		return nil
 	}
 	if st.live != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -94,6 +95,9 @@ func New(host *object.Host, c Config) (*Server, error) {
 	}
 	if _, ok := classes[bulkClass]; !ok {
 		return nil, errors.New("server: the host has not the classes of the server: open it with object.Open(options, server.Definitions(classes...)...)")
+	}
+	if c.Webhooks != nil { // its dead letters are replayed as those of other pools
+		c.Jobs = append(slices.Clone(c.Jobs), c.Webhooks.Described())
 	}
 	definitions := make([]object.Definition, len(c.Jobs))
 	for i, job := range c.Jobs {

@@ -151,6 +151,26 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
+// The pool of the deliveries is one for operators, so that its dead letters are replayed, and its generic routes are not open to a caller without a grant.
+func TestDeliveryPool(t *testing.T) {
+	p := openPostOffice(t)
+	if a := p.ask("viewer", "GET", "/v1/pools", ""); !strings.Contains(a.body, webhook.Pool) {
+		t.Errorf("pools: %s", a.body)
+	}
+	path := "/v1/pools/" + webhook.Pool
+	if a := p.ask("operator", "POST", path+"/pause", ""); a.status != 200 && a.status != 204 {
+		t.Errorf("pause: %d %s", a.status, a.body)
+	}
+	if a := p.ask("operator", "POST", path+"/resume", ""); a.status != 200 && a.status != 204 {
+		t.Errorf("resume: %d %s", a.status, a.body)
+	}
+	for _, who := range []string{"admin", "caller", "acme"} {
+		if a := p.ask(who, "POST", path+"/tasks", `{"in":{"to":"x"}}`); a.status != 404 && a.status != 403 {
+			t.Errorf("%s enqueues: %d %s", who, a.status, a.body)
+		}
+	}
+}
+
 // A host without the classes of its webhooks, and a server without webhooks, say so.
 func TestNoWebhooks(t *testing.T) {
 	f := start(t, nil)

@@ -65,6 +65,7 @@ type service struct {
 	t          *testing.T
 	dir        string // of its store, with its socket
 	url, token string
+	text       string // that it said at its start
 	cmd        *exec.Cmd
 	said       *bufio.Reader
 }
@@ -88,7 +89,7 @@ func start(t *testing.T, dir string, flags ...string) *service {
 	if found == nil {
 		t.Fatalf("the service said %s", text)
 	}
-	s.url, s.token = found[1], found[2]
+	s.url, s.token, s.text = found[1], found[2], text
 	return s
 }
 

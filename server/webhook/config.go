@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -36,6 +38,9 @@ type Config struct {
 	Concurrency int
 	// Timeout is how long a receiver may take for its answer. Default: 15 s.
 	Timeout time.Duration
+	// Waits are how long a delivery waits after each failed attempt, each plus up to a tenth; after one attempt more it is a
+	// dead letter. At most MaxWaits, each from 0 to 30 days. Default: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h.
+	Waits []time.Duration
 }
 
 // Webhooks are the subscriptions of a host and their deliveries. One value may serve several hosts. All methods are
@@ -50,6 +55,12 @@ type Webhooks struct {
 	calls  methods
 }
 
+// MaxWaits is how many Config.Waits there are at most.
+const MaxWaits = 100
+
+// Described is the pool of the deliveries, for lists and verbs.
+func (w *Webhooks) Described() verbs.Described { return w.pool }
+
 // sender makes one attempt. The error says why there is no answer.
 type sender func(ctx context.Context, r request) (answer, error)
 
@@ -62,6 +73,16 @@ func New(c Config) (*Webhooks, error) {
 		return nil, fmt.Errorf("webhook: Config.Concurrency is %d", c.Concurrency)
 	case c.Timeout < 0:
 		return nil, fmt.Errorf("webhook: Config.Timeout is %v", c.Timeout)
+	case len(c.Waits) > MaxWaits:
+		return nil, fmt.Errorf("webhook: Config.Waits has %d waits, at most %d", len(c.Waits), MaxWaits)
+	}
+	for i, wait := range c.Waits {
+		if wait < 0 || wait > maxKeep {
+			return nil, fmt.Errorf("webhook: Config.Waits[%d] is %v", i, wait)
+		}
+	}
+	if c.Waits = slices.Clone(c.Waits); len(c.Waits) == 0 {
+		c.Waits = schedule
 	}
 	if c.Concurrency == 0 {
 		c.Concurrency = 128

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
-// schedule is how long a delivery waits after each failed attempt.
+// schedule is the default of Config.Waits. Retry-After asks for as much as its last at most.
 var schedule = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
 	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
@@ -104,8 +104,8 @@ func (w *Webhooks) ended(ctx context.Context, t *workerpool.Task[delivery], a At
 		n.Delivery, options = delivery{}, []object.CallOption{object.Unconfirmed()}
 	case a.Status == http.StatusGone:
 		n.Disable, failure, options = true, jobs.Snooze(parked), nil
-	case t.In.Stage < len(schedule):
-		n.Wait = max(schedule[t.In.Stage], min(got.RetryAfter, schedule[len(schedule)-1]))
+	case t.In.Stage < len(w.config.Waits):
+		n.Wait = max(w.config.Waits[t.In.Stage], min(got.RetryAfter, schedule[len(schedule)-1]))
 	default:
 		n.Dead, failure, options = true, jobs.Permanent(errors.New(a.text())), nil
 	}

@@ -404,7 +404,7 @@ func TestRefused(t *testing.T) {
 	if _, _, err := strict.Add(t.Context(), host, webhook.Subscription{URL: "https://example.com:443/hook?a=b"}); err != nil {
 		t.Error(err)
 	}
-	for _, c := range []webhook.Config{{}, {Key: make([]byte, 31)}, {Key: make([]byte, 32), Concurrency: -1}, {Key: make([]byte, 32), Timeout: -1}} {
+	for _, c := range []webhook.Config{{}, {Key: make([]byte, 31)}, {Key: make([]byte, 32), Concurrency: -1}, {Key: make([]byte, 32), Timeout: -1}, {Key: make([]byte, 32), Waits: []time.Duration{-1}}, {Key: make([]byte, 32), Waits: []time.Duration{30*24*time.Hour + 1}}, {Key: make([]byte, 32), Waits: make([]time.Duration, 101)}} {
 		if _, err := webhook.New(c); err == nil {
 			t.Errorf("%+v: no error", c)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server"
 	"github.com/holdfast-dev/holdfast/server/auth"
+	"github.com/holdfast-dev/holdfast/server/webhook"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
@@ -31,13 +32,15 @@ import (
 // site is a server of a host in memory.
 type site struct {
 	*profile
-	host   *object.Host
-	repo   *backup.Repository // of a site that is stored; else nil
-	srv    *server.Server
-	web    *httptest.Server
-	tokens *auth.TokenFile
-	token  auth.Token
-	text   string // of the token
+	host       *object.Host
+	repo       *backup.Repository // of a site that is stored; else nil
+	hooks      *webhook.Webhooks
+	subscribed string // a subscription of a site that is furnished
+	srv        *server.Server
+	web        *httptest.Server
+	tokens     *auth.TokenFile
+	token      auth.Token
+	text       string // of the token
 
 	broken atomic.Bool // all requests are answered with 502, as a proxy does without a server behind it
 
@@ -78,11 +81,15 @@ func (s *site) serve(o storage.Options, role auth.Role, jobs []verbs.Described, 
 	for _, job := range jobs {
 		classes = append(classes, job)
 	}
-	if s.host, err = object.Open(object.Options{Storage: o, Logger: slog.New(slog.DiscardHandler)}, server.Definitions(classes...)...); err != nil {
+	if s.hooks, err = webhook.New(webhook.Config{Key: make([]byte, 32), AllowPrivate: true}); err != nil {
+		t.Fatal(err)
+	}
+	classes = append(classes, s.hooks.Definitions()...)
+	if s.host, err = object.Open(object.Options{Storage: o, Feed: true, Logger: slog.New(slog.DiscardHandler)}, server.Definitions(classes...)...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.host.Shutdown(context.Background()) })
-	if s.srv, err = server.New(s.host, server.Config{Auth: s.tokens, Jobs: jobs, Backups: s.repo}); err != nil {
+	if s.srv, err = server.New(s.host, server.Config{Auth: s.tokens, Jobs: jobs, Backups: s.repo, Webhooks: s.hooks}); err != nil {
 		t.Fatal(err)
 	}
 	s.listen("127.0.0.1:0")

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/workflow"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
+	"github.com/holdfast-dev/holdfast/server/webhook"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -76,7 +77,32 @@ func furnish(p *profile) *site {
 	for _, verify := range []bool{true, false, true} {
 		s.backUp(verify)
 	}
+	s.subscribe()
 	return s
+}
+
+// subscribe sends an event to a receiver that is not there, and one to nobody.
+func (s *site) subscribe() {
+	s.t.Helper()
+	for _, kinds := range [][]string{nil, {"never"}} {
+		status, _, err := s.hooks.Add(s.t.Context(), s.host, webhook.Subscription{URL: "http://127.0.0.1:1/hook", Class: "bell", Prefix: "to", Kinds: kinds})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if kinds == nil {
+			s.subscribed = status.ID
+		}
+	}
+	s.call("tower", "ring", "5 o'clock")
+	for { // an attempt that fails has no event
+		if list, err := s.hooks.Attempts(s.t.Context(), s.host, s.subscribed); err != nil || len(list) > 0 {
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // backUp makes a snapshot, and a backup of it if it is to be verified.
@@ -115,7 +141,7 @@ func (s *site) tour() []stop {
 		s.t.Fatal(dead.Letters, err)
 	}
 	letter := fmt.Sprint("?class=bell&name=tower&seq=", dead.Letters[0].Seq)
-	return append([]stop{{"letter", "letter" + letter}, {"ask", "replay" + letter}, {"ask", "discard" + letter}}, fixed...)
+	return append([]stop{{"letter", "letter" + letter}, {"ask", "replay" + letter}, {"ask", "discard" + letter}, {"webhook", "webhook?id=" + s.subscribed}}, fixed...)
 }
 
 // fixed are the pages of a tour whose addresses are known before.
@@ -126,7 +152,7 @@ var fixed = []stop{
 	{"ask", "ask?class=order&name=4711&verb=signal"}, {"ask", "ask?class=order&name=4711&verb=terminate"}, {"ask", "askpool?pool=thumb&task=0-1&verb=discardDead"},
 	{"pools", "pools"}, {"pool", "pool?pool=thumb&limit=2"}, {"task", "task?pool=thumb&task=0-1"},
 	{"dead", "dead"}, {"bulk", "bulk?do=discard"}, {"bulk", "bulk?do=replay&class=bell"},
-	{"recoveries", "recoveries"}, {"backups", "backups"}, {"audit", "audit"}, {"problem", "nothing"},
+	{"recoveries", "recoveries"}, {"backups", "backups"}, {"webhooks", "webhooks"}, {"audit", "audit"}, {"problem", "nothing"},
 }
 
 // tourOf goes to each page, and to that of a bulk run at last.
@@ -143,6 +169,9 @@ func (s *site) tourOf(b *tab, look func(at string)) {
 	b.leave("main form button")
 	b.until(has("It has ended."))
 	look("bulkrun")
+	b.visit(s.url("webhook?id=" + s.subscribed))
+	b.leave(`form[action^=webhookrotate] button`)
+	look("webhooksecret")
 }
 
 // The tour has each page that there is a template for.
@@ -151,7 +180,7 @@ func TestTourIsWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]bool{"bulkrun": true, "signin": true, "letter": true, "frame": true, "shared": true}
+	seen := map[string]bool{"bulkrun": true, "webhook": true, "webhooksecret": true, "signin": true, "letter": true, "frame": true, "shared": true}
 	for _, stop := range fixed {
 		seen[stop.page] = true
 	}

@@ -34,6 +34,7 @@ Flags:
   -socket      listen on the Unix socket in the directory of the store too, for the command holdfast (Linux)
   -idle        make up no load
   -mended      take bad pictures too, as a program does whose mistake was mended
+  -webhook URL send the events of deposits to URL, for example http://127.0.0.1:9000
   -h           print this help
 
 Ctrl-C ends it in order.
@@ -57,6 +58,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&o.socket, "socket", false, "")
 	flags.BoolVar(&o.idle, "idle", false, "")
 	flags.BoolVar(&mended, "mended", false, "")
+	flags.StringVar(&o.webhook, "webhook", "", "")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -81,6 +83,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 type options struct {
 	addr, dir    string
 	socket, idle bool
+	webhook      string // a URL
 }
 
 // inPlace serves with a temporary directory, which has the tokens, and the store if o.dir is
@@ -103,14 +106,22 @@ func inPlace(ctx context.Context, o options, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	host, err := object.Open(object.Options{Dir: o.dir, WaitForLock: 5 * time.Second}, server.Definitions(definitions()...)...)
+	hooks, err := hooksOf(o)
 	if err != nil {
 		return err
+	}
+	host, err := object.Open(object.Options{Dir: o.dir, WaitForLock: 5 * time.Second, Feed: true}, server.Definitions(append(hooks.Definitions(), definitions()...)...)...)
+	if err != nil {
+		return err
+	}
+	if err := subscribe(ctx, hooks, host, o.webhook, stdout); err != nil {
+		return errors.Join(err, host.Shutdown(ctx))
 	}
 	return serve(ctx, host, o, server.Config{
 		Auth:      tokens,
 		Objects:   []server.Exposed{server.Class(Accounts, "deposit", "balance")},
 		Jobs:      described(),
+		Webhooks:  hooks,
 		Listening: func(at []net.Addr) { greet(stdout, at[0].String(), o.dir, token) },
 	})
 }

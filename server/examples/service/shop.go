@@ -21,6 +21,12 @@ type account struct {
 	cents int
 }
 
+// Deposited is the payload of the event of a deposit.
+type Deposited struct {
+	Cents   int `json:"cents"`
+	Balance int `json:"balance"`
+}
+
 // Accounts is a plain class: an object for each customer.
 var (
 	Accounts = object.Define("account", func(ctx context.Context, st *object.State) (*account, error) {
@@ -33,7 +39,7 @@ var (
 			return 0, errors.New("a deposit must be more than nothing")
 		}
 		a.cents += cents
-		return a.cents, a.st.Storage().Put(ctx, "cents", a.cents)
+		return a.cents, errors.Join(a.st.Storage().Put(ctx, "cents", a.cents), a.st.Emit(ctx, "deposited", Deposited{cents, a.cents}))
 	})
 	Balance = object.Handle(Accounts, "balance", func(a *account, _ context.Context, _ struct{}) (int, error) {
 		return a.cents, nil

@@ -85,6 +85,13 @@ func TestWebhooks(t *testing.T) {
 		t.Fatalf("%d %s %v", a.status, a.body, err)
 	}
 	one := "/v1/webhooks/" + made.ID
+	for _, who := range []string{"operator", "acme"} {
+		for _, path := range []string{"/v1/webhooks", one, one + "/attempts"} {
+			if a := p.ask(who, "GET", path, ""); a.status != 403 && a.status != 404 {
+				t.Errorf("%s sees %s: %d %s", who, path, a.status, a.body)
+			}
+		}
+	}
 	if _, err := p.emit.Call(t.Context(), p.host, "alice", "paid"); err != nil {
 		t.Fatal(err)
 	}

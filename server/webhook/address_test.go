@@ -65,9 +65,11 @@ func TestAddresses(t *testing.T) {
 		"192.168.1.1", "198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.9", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255",
 		"::", "::1", "fc00::1", "fdff::1", "fe80::1", "ff02::1", "64:ff9b::7f00:1", "64:ff9b:1::1", "2001:db8::1", "2001::1", "2002:7f00:1::1", "3fff::1", "100::1",
 	} {
-		_, _, _, err := webhook.Send(t.Context(), c, rebinding(t, ip), "https://hook.example.com/")
-		if err == nil || !strings.Contains(err.Error(), "not public") {
-			t.Errorf("%s: %v", ip, err)
+		if err := webhook.CheckConnection(ip); err == nil || !strings.Contains(err.Error(), "not public") {
+			t.Fatalf("%s: %v", ip, err)
+		}
+		if _, _, _, err := webhook.Send(t.Context(), c, rebinding(t, ip), "https://hook.example.com/"); err == nil || !strings.Contains(err.Error(), "not public") {
+			t.Fatalf("%s: %v", ip, err)
 		}
 		if net.ParseIP(ip).To4() != nil { // the same within an address of IPv6
 			if _, _, _, err := webhook.Send(t.Context(), c, net.DefaultResolver, "https://[::ffff:"+ip+"]/"); err == nil || !strings.Contains(err.Error(), "not public") {
@@ -79,7 +81,7 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("port 8443: %v", err)
 	}
 	for _, ip := range []string{"8.8.8.8", "172.32.0.1", "172.15.0.1", "100.63.255.255", "100.128.0.1", "198.17.0.1", "198.20.0.1", "223.255.255.255", "9.255.255.255", "11.0.0.0", "2606:4700::1", "2a00::1"} {
-		if err := webhook.CheckAddress(ip); err != nil {
+		if err := webhook.CheckConnection(ip); err != nil {
 			t.Errorf("%s: %v", ip, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // bounded runs a scenario in virtual time without a crash, with a receiver of the test.
-func bounded(t *testing.T, options func(*object.Options), send func(s *harness.Sim, url string) (int, error), do func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string)) {
+func bounded(t *testing.T, options func(*object.Options), send func(s *harness.Sim, url string, signatures int) (int, error), do func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string)) {
 	t.Helper()
 	harness.Run(t, func(s *harness.Sim) {
 		hooks, err := webhook.New(webhook.Config{Key: make([]byte, 32)})
@@ -24,7 +24,7 @@ func bounded(t *testing.T, options func(*object.Options), send func(s *harness.S
 			random = append(random, byte(i*i>>3))
 		}
 		hooks.SetRandom(bytes.NewReader(random))
-		hooks.SetSender(func(_ context.Context, url, _ string, _ []byte) (int, error) { return send(s, url) })
+		hooks.SetSender(func(_ context.Context, url, _ string, _ []byte, n int) (int, error) { return send(s, url, n) })
 		s.Host(append(hooks.Definitions(), carts)...)
 		do(s, hooks, func(sub webhook.Subscription) (id string) {
 			s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error {
@@ -60,11 +60,12 @@ func emit(s *harness.Sim, n int) {
 // a dead letter, which a replay of it sends once more. Proves U2.
 func TestSchedule(t *testing.T) {
 	var at []time.Time
-	bounded(t, nil, func(s *harness.Sim, _ string) (int, error) {
+	answer := http.StatusInternalServerError
+	bounded(t, nil, func(s *harness.Sim, _ string, _ int) (int, error) {
 		at = append(at, s.Now())
-		return http.StatusInternalServerError, nil
+		return answer, nil
 	}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
-		at = nil
+		at, answer = nil, http.StatusInternalServerError
 		id := add(webhook.Subscription{URL: "https://example.com"})
 		emit(s, 1)
 		s.Advance(100 * time.Hour)
@@ -84,8 +85,15 @@ func TestSchedule(t *testing.T) {
 			if err == nil && len(letters.Letters) != 1 {
 				err = fmt.Errorf("%d dead letters, want 1", len(letters.Letters))
 			}
+			if answer = http.StatusOK; err == nil {
+				_, err = hooks.ReplayAll(ctx, h)
+			}
 			return err
 		}))
+		s.Advance(time.Minute)
+		if st := status(s, hooks, id); st.Delivered != 1 || st.Waiting != 0 || !st.FailingSince.IsZero() || len(at) != len(webhook.Schedule)+2 {
+			s.Errorf("after a replay: %d attempts, status %+v", len(at), st)
+		}
 	})
 }
 
@@ -93,7 +101,7 @@ func TestSchedule(t *testing.T) {
 // another. Proves U9.
 func TestSlowReceiver(t *testing.T) {
 	running, most, fast := 0, 0, 0
-	bounded(t, nil, func(s *harness.Sim, url string) (int, error) {
+	bounded(t, nil, func(s *harness.Sim, url string, _ int) (int, error) {
 		if url == "https://fast.example.com" {
 			fast++
 			return http.StatusOK, nil
@@ -130,7 +138,7 @@ func TestGap(t *testing.T) {
 		gaps uint64
 	}{{30 * time.Minute, 0}, {3 * time.Hour, 1}} {
 		sent := 0
-		bounded(t, func(o *object.Options) { o.EventRetention = time.Hour }, func(*harness.Sim, string) (int, error) {
+		bounded(t, func(o *object.Options) { o.EventRetention = time.Hour }, func(*harness.Sim, string, int) (int, error) {
 			sent++
 			return http.StatusOK, nil
 		}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
@@ -161,7 +169,7 @@ func TestGap(t *testing.T) {
 
 // A subscription whose class is quiet has missed nothing, though all events of the others expire. Proves U4.
 func TestQuiet(t *testing.T) {
-	bounded(t, func(o *object.Options) { o.EventRetention = time.Hour }, func(*harness.Sim, string) (int, error) {
+	bounded(t, func(o *object.Options) { o.EventRetention = time.Hour }, func(*harness.Sim, string, int) (int, error) {
 		return http.StatusOK, nil
 	}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
 		id := add(webhook.Subscription{URL: "https://example.com", Class: "cart", Kinds: []string{"never"}})
@@ -175,6 +183,176 @@ func TestQuiet(t *testing.T) {
 		s.Advance(10 * time.Minute)
 		if st := status(s, hooks, id); st.Gaps != 0 || st.Waiting != 0 {
 			s.Errorf("status %+v", st)
+		}
+	})
+}
+
+// verb runs a verb of a subscription.
+func verb(s *harness.Sim, f func(context.Context, object.Caller, string) error, id string) {
+	s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error { return f(ctx, h, id) }))
+}
+
+// While a subscription is disabled nothing of it is sent, also no retry that is due; afterwards what waits goes out within a minute. Proves U7.
+func TestDisabled(t *testing.T) {
+	sent := 0
+	bounded(t, nil, func(*harness.Sim, string, int) (int, error) {
+		if sent++; sent == 1 {
+			return http.StatusInternalServerError, nil
+		}
+		return http.StatusOK, nil
+	}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
+		sent = 0
+		id := add(webhook.Subscription{URL: "https://example.com"})
+		emit(s, 1)
+		s.Advance(time.Second)
+		verb(s, hooks.Disable, id)
+		emit(s, 2)
+		s.Advance(10 * time.Minute)
+		if sent != 1 {
+			s.Errorf("%d requests, want the one before", sent)
+		}
+		verb(s, hooks.Enable, id)
+		s.Advance(time.Minute + time.Second)
+		if st := status(s, hooks, id); sent != 4 || st.Delivered != 3 || st.Waiting != 0 {
+			s.Errorf("%d requests, want 4; status %+v", sent, st)
+		}
+	})
+}
+
+// An old secret signs for as long as Rotate says, and not longer. Proves U3.
+func TestOldSecret(t *testing.T) {
+	var signatures []int
+	bounded(t, nil, func(_ *harness.Sim, _ string, n int) (int, error) {
+		signatures = append(signatures, n)
+		return http.StatusOK, nil
+	}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
+		signatures = nil
+		id := add(webhook.Subscription{URL: "https://example.com"})
+		s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error {
+			_, err := hooks.Rotate(ctx, h, id, time.Hour)
+			return err
+		}))
+		for range 2 { // a minute before the hour, and a minute after it
+			s.Advance(59 * time.Minute)
+			emit(s, 1)
+			s.Advance(2 * time.Minute)
+		}
+		if fmt.Sprint(signatures) != "[2 1]" {
+			s.Errorf("signatures %v, want 2 and then 1", signatures)
+		}
+	})
+}
+
+// A subscription with so many deliveries that wait takes no more events from the feed until some have ended. Proves U4.
+func TestBackPressure(t *testing.T) {
+	webhook.SetMaxWaiting(t, 20)
+	sent := 0
+	bounded(t, nil, func(s *harness.Sim, _ string, _ int) (int, error) {
+		s.Sleep(10 * time.Second)
+		sent++
+		return http.StatusOK, nil
+	}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
+		sent = 0
+		id := add(webhook.Subscription{URL: "https://example.com"})
+		verb(s, hooks.Disable, id)
+		emit(s, 60)
+		verb(s, hooks.Enable, id)
+		s.Advance(5 * time.Second)
+		if st := status(s, hooks, id); st.Made != 20 || st.Waiting != 20 {
+			s.Errorf("while 20 wait: status %+v", st)
+		}
+		s.Advance(5 * time.Minute)
+		if st := status(s, hooks, id); sent != 60 || st.Delivered != 60 || st.Waiting != 0 {
+			s.Errorf("%d requests, want 60; status %+v", sent, st)
+		}
+	})
+}
+
+// The events of Holdfast itself are left out, and a delivery of webhook.delivered emits none. Proves U6.
+func TestNoLoop(t *testing.T) {
+	sent := map[string]int{}
+	bounded(t, nil, func(s *harness.Sim, url string, _ int) (int, error) {
+		s.Sleep(time.Second) // so that a loop has an end in each span of time
+		sent[url]++
+		return http.StatusOK, nil
+	}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
+		clear(sent)
+		add(webhook.Subscription{URL: "https://all.example.com"})
+		add(webhook.Subscription{URL: "https://own.example.com", Kinds: []string{webhook.EventDelivered}})
+		emit(s, 3)
+		s.Advance(time.Minute)
+		if got := fmt.Sprint(sent); got != "map[https://all.example.com:3 https://own.example.com:3]" {
+			s.Errorf("sent %s, want 3 events, and 3 that tell of them", got)
+		}
+	})
+}
+
+// The status 410 disables a subscription, and nothing is lost of it. Proves U7.
+func TestGone(t *testing.T) {
+	sent, answer := 0, http.StatusGone
+	bounded(t, nil, func(*harness.Sim, string, int) (int, error) {
+		sent++
+		return answer, nil
+	}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
+		sent, answer = 0, http.StatusGone
+		id := add(webhook.Subscription{URL: "https://example.com"})
+		emit(s, 1)
+		s.Advance(10 * time.Minute)
+		if st := status(s, hooks, id); sent != 1 || st.Disabled != webhook.DisabledByReceiver || st.Waiting != 1 || st.Dead != 0 {
+			s.Errorf("%d requests, want 1; status %+v", sent, st)
+		}
+		emit(s, 2)
+		answer = http.StatusOK
+		verb(s, hooks.Enable, id)
+		s.Advance(time.Minute + time.Second)
+		if st := status(s, hooks, id); sent != 4 || st.Disabled != "" || st.Delivered != 3 || st.Waiting != 0 {
+			s.Errorf("%d requests, want 4; status %+v", sent, st)
+		}
+	})
+}
+
+// A replay sends the events of its time span alone: from its beginning on, and before its end. Proves U8.
+func TestReplaySpan(t *testing.T) {
+	sent := 0
+	bounded(t, nil, func(*harness.Sim, string, int) (int, error) {
+		sent++
+		return http.StatusOK, nil
+	}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
+		sent = 0
+		id := add(webhook.Subscription{URL: "https://example.com"})
+		var since, until time.Time
+		for i := range 4 {
+			switch i {
+			case 1:
+				since = s.Now()
+			case 3:
+				until = s.Now()
+			}
+			emit(s, 1)
+			s.Advance(time.Minute)
+		}
+		s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error { return hooks.Replay(ctx, h, id, since, until) }))
+		s.Advance(time.Minute)
+		if st := status(s, hooks, id); sent != 6 || st.Replay != nil || st.Made != 6 {
+			s.Errorf("%d requests, want 4 and 2 again; status %+v", sent, st)
+		}
+	})
+}
+
+// An opening of the store begins the relays without a call, and at once. Proves U1.
+func TestOpening(t *testing.T) {
+	sent := 0
+	bounded(t, nil, func(*harness.Sim, string, int) (int, error) {
+		sent++
+		return http.StatusOK, nil
+	}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
+		sent = 0
+		add(webhook.Subscription{URL: "https://example.com"})
+		s.Restart()
+		emit(s, 1)
+		s.Advance(10 * time.Second)
+		if sent != 1 {
+			s.Errorf("%d requests within 10 s of the event, want 1", sent)
 		}
 	})
 }

@@ -5,13 +5,16 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"testing"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/object"
 )
 
 // SetSender has f make the attempts, for tests.
-func (w *Webhooks) SetSender(f func(ctx context.Context, url, id string, body []byte) (status int, err error)) {
+func (w *Webhooks) SetSender(f func(ctx context.Context, url, id string, body []byte, signatures int) (status int, err error)) {
 	w.send = func(ctx context.Context, r request) (answer, error) {
-		status, err := f(ctx, r.URL, r.ID, r.Body)
+		status, err := f(ctx, r.URL, r.ID, r.Body, len(r.Secrets))
 		return answer{Status: status}, err
 	}
 }
@@ -31,5 +34,18 @@ func Send(ctx context.Context, c Config, resolver *net.Resolver, url string) (st
 	return a.Status, a.Text, a.RetryAfter, err
 }
 
-// CheckAddress returns an error unless an address is public.
-func CheckAddress(ip string) error { return checkAddress(netip.MustParseAddr(ip)) }
+// CheckConnection returns an error unless a connection may be made to an address, with the port 443.
+func CheckConnection(ip string) error {
+	return checkConnection("tcp", netip.AddrPortFrom(netip.MustParseAddr(ip), 443).String(), nil)
+}
+
+// ReplayAll makes all dead deliveries pending again.
+func (w *Webhooks) ReplayAll(ctx context.Context, from object.Caller) (int, error) {
+	return w.pool.ReplayAll(ctx, from)
+}
+
+// SetMaxWaiting has the relays stop at fewer deliveries that wait, for a test that does not run beside others.
+func SetMaxWaiting(t *testing.T, n uint64) {
+	t.Cleanup(func() { maxWaiting, relayEvents = 100_000, 256 })
+	maxWaiting, relayEvents = n, int(n)
+}

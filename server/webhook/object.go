@@ -153,7 +153,7 @@ func (o *subscription) show(context.Context, struct{}) (Status, error) {
 	}
 	s := Status{
 		ID: o.st.Name(), Subscription: r.Subscription, Created: r.Created, Disabled: r.Disabled, FailingSince: r.Failing, Place: r.Place,
-		Waiting: r.Waiting, Delivered: r.Delivered, Dead: r.Dead, Gaps: r.Gaps, LastGap: r.LastGap, Rotated: r.Rotated, Replay: r.Replay,
+		Made: r.Made, Waiting: r.Waiting, Delivered: r.Delivered, Dead: r.Dead, Gaps: r.Gaps, LastGap: r.LastGap, Rotated: r.Rotated, Replay: r.Replay,
 	}
 	if o.st.Now().Before(r.OldUntil) {
 		s.OldUntil = r.OldUntil

@@ -14,9 +14,13 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
+// The bounds of a relay. Tests make them smaller.
+var (
+	relayEvents        = 256     // of a commit at most
+	maxWaiting  uint64 = 100_000 // deliveries of a subscription; the feed keeps the events behind them
+)
+
 const (
-	relayEvents = 256     // of a commit at most
-	maxWaiting  = 100_000 // deliveries of a subscription; the feed keeps the events behind them
 	// An alarm has the relay store its place, and begins a relay that has failed.
 	relayLook = 5 * time.Minute
 	// A place is stored without deliveries when it has moved so far.

@@ -80,8 +80,9 @@ type Status struct {
 	FailingSince time.Time `json:"failingSince,omitzero"`
 	// Place is how far the relay is in the feed.
 	Place uint64 `json:"place"`
-	// Waiting are the deliveries that were made and have not ended, Delivered those that the receiver has taken, and Dead those that were
+	// Made are the deliveries so far, also those of replays. Waiting are those that have not ended, Delivered those that the receiver has taken, and Dead those that were
 	// given up. After a crash a delivery that was sent twice may count twice as Delivered.
+	Made      uint64 `json:"made"`
 	Waiting   uint64 `json:"waiting"`
 	Delivered uint64 `json:"delivered"`
 	Dead      uint64 `json:"dead"`

@@ -226,35 +226,6 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// The status 410 disables a subscription, and what waits goes out when it is enabled again. A
-// redirect is a failure, and is not followed. Proves U7.
-func TestGone(t *testing.T) {
-	hooks, r := newHooks(t), newReceiver(t)
-	host := open(t, t.TempDir(), hooks)
-	r.next = func(w http.ResponseWriter, n int) { w.WriteHeader(http.StatusGone) }
-	status, _, err := hooks.Add(t.Context(), host, webhook.Subscription{URL: r.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	call(t, host, "alice", paid{Kind: "paid"})
-	r.take(t, 1)
-	s := until(t, host, hooks, status.ID, func(s webhook.Status) bool { return s.Disabled != "" })
-	if s.Disabled != webhook.DisabledByReceiver || s.Waiting != 1 {
-		t.Errorf("status %+v", s)
-	}
-	call(t, host, "bob", paid{Kind: "paid"}) // stays in the feed
-	r.mu.Lock()
-	r.next = nil
-	r.mu.Unlock()
-	if err := hooks.Enable(t.Context(), host, status.ID); err != nil {
-		t.Fatal(err)
-	}
-	all := r.take(t, 2)
-	if all[1].parsed.Data.Name != "bob" {
-		t.Errorf("second request %s", all[1].body)
-	}
-}
-
 // All events of a time span, or one of them, are sent again with the ids that they have had. Proves U8.
 func TestReplay(t *testing.T) {
 	hooks, r := newHooks(t), newReceiver(t)
@@ -330,30 +301,6 @@ func TestRotate(t *testing.T) {
 		if _, err := hooks.Rotate(t.Context(), host, status.ID, keep); !errors.Is(err, webhook.ErrInvalid) {
 			t.Errorf("keep %v: %v", keep, err)
 		}
-	}
-}
-
-// The events of Holdfast itself are left out, and a delivery of webhook.delivered emits none. Proves U6.
-func TestNoLoop(t *testing.T) {
-	hooks, r := newHooks(t), newReceiver(t)
-	host := open(t, t.TempDir(), hooks)
-	all, _, err := hooks.Add(t.Context(), host, webhook.Subscription{URL: r.URL + "/all"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, _, err := hooks.Add(t.Context(), host, webhook.Subscription{URL: r.URL + "/own", Kinds: []string{webhook.EventDelivered}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	call(t, host, "alice", paid{Kind: "paid"})
-	until(t, host, hooks, own.ID, func(s webhook.Status) bool { return s.Delivered == 1 })
-	call(t, host, "alice", paid{Kind: "paid"})
-	until(t, host, hooks, own.ID, func(s webhook.Status) bool { return s.Delivered == 2 })
-	if s := until(t, host, hooks, all.ID, func(s webhook.Status) bool { return s.Delivered == 2 }); s.Waiting != 0 {
-		t.Errorf("status %+v", s)
-	}
-	if got := r.take(t, 4); len(got) != 4 {
-		t.Errorf("%d requests, want 4", len(got))
 	}
 }
 

@@ -69,6 +69,7 @@ func mutants() []mutant {
 		tapMutants,
 		feedMutants,
 		serverMutants,
+		webhookMutants,
 	)
 	slices.SortStableFunc(all, func(a, b mutant) int { return rank(a) - rank(b) })
 	return all

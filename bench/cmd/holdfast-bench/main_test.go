@@ -106,7 +106,7 @@ func TestInterrupted(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"-rows P99", "P1 to P36"},
+		{"-rows P99", "P1 to P37"},
 		{"-size large", "tiny, small or full"},
 		{"-rounds 0", "must be positive"},
 		{"P3", "unexpected argument"},

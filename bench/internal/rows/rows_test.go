@@ -73,7 +73,7 @@ func TestCasesByID(t *testing.T) {
 	if len(cases) != 4 {
 		t.Errorf("%d cases, want 2 of P3 and 2 of P10", len(cases))
 	}
-	if _, err := Cases("P37", Small); err == nil || !strings.Contains(err.Error(), "P1 to P36") {
+	if _, err := Cases("P38", Small); err == nil || !strings.Contains(err.Error(), "P1 to P37") {
 		t.Errorf("error %v", err)
 	}
 }

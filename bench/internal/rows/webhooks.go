@@ -1,0 +1,41 @@
+package rows
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+)
+
+// p37 is deliveries of webhooks, each from its event to the answer of a receiver on the loopback.
+func p37(s Size) (cases []*Case) {
+	n := pick(s, 200, 20_000, 60_000)
+	for _, subscriptions := range []int{1, 16} {
+		targets := []Target{atLeast(3000, "≥ 3,000/s")}
+		if subscriptions == 1 {
+			targets = nil // eight are under way at a time
+		}
+		cases = append(cases, &Case{
+			ID: "P37", What: "webhooks, event to answer on the loopback, 64 callers", Size: fmt.Sprintf("subscriptions=%d", subscriptions), N: float64(subscriptions), Unit: "/s",
+			Against: "empty tasks of a worker pool",
+			Targets: targets,
+			Prepare: prepared(func(_ context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+				dir, err := c.dir(e)
+				if err != nil {
+					return nil, nil, err
+				}
+				w, err := workload.OpenWebhooks(dir, subscriptions)
+				if err != nil {
+					return nil, nil, err
+				}
+				c.add(w.Close)
+				p, err := c.pool(e, -1)
+				if err != nil {
+					return nil, nil, err
+				}
+				return amount(n, w.Meters(), func(ctx context.Context) error { return w.Deliver(ctx, n) }), tasks(p, n), nil
+			}),
+		})
+	}
+	return cases
+}

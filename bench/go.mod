@@ -9,6 +9,7 @@ require (
 	github.com/holdfast-dev/holdfast/server v0.0.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3
+	golang.org/x/sync v0.24.0
 	gonum.org/v1/plot v0.17.0
 )
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-dev/holdfast/admin/backup"
+	"github.com/holdfast-dev/holdfast/server/internal/client"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -52,11 +54,20 @@ func (s *session) backupCreate() *cobra.Command {
 	var to string
 	c := &cobra.Command{
 		Use:   "create",
-		Short: "Make a snapshot of the store in --dir and verify it",
-		Args:  cobra.NoArgs,
+		Short: "Make a snapshot of the store and verify it",
+		Long: `Make a snapshot of the store and verify it.
+
+If a server answers, it makes the snapshot while calls go on, in its own repository. It goes on with that when the
+command is interrupted. Else the snapshot is that of the directory --dir, in the repository --to.`,
+		Example: "  backup create                  # of a server\n  backup create --to /backup    # of a directory that no program has open",
+		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := s.directoryOnly("backup create"); err != nil {
+			api, err := s.server()
+			if err != nil {
 				return err
+			}
+			if api != nil {
+				return s.backupLive(c.Context(), &live{api}, to)
 			}
 			r, err := repository("--to", to)
 			if err != nil {
@@ -71,6 +82,64 @@ func (s *session) backupCreate() *cobra.Command {
 	}
 	c.Flags().StringVar(&to, "to", "", "directory of the repository, made if it is absent")
 	return c
+}
+
+// liveBackup is a backup of a server.
+type liveBackup struct {
+	ID       string    `json:"id"`
+	State    string    `json:"state"` // copying, verifying, verified or failed
+	Snapshot string    `json:"snapshot"`
+	Bytes    int64     `json:"bytes"`
+	Began    time.Time `json:"began"`
+	Seconds  float64   `json:"seconds"`
+	Error    string    `json:"error,omitempty"`
+	Findings []string  `json:"findings,omitempty"`
+}
+
+// liveLook is how often a backup of a server is looked at.
+const liveLook = 200 * time.Millisecond
+
+// backupLive has a server make a backup, and waits for its end.
+func (s *session) backupLive(ctx context.Context, l *live, to string) error {
+	if to != "" {
+		return usage("--to is for a store that no program has open: the server has a repository of its own")
+	}
+	var begun liveBackup
+	if err := l.api.Post(ctx, "/v1/backups", struct{}{}, &begun); err != nil {
+		return refused(err)
+	}
+	for state := ""; ; {
+		var page struct{ Running, Last *liveBackup }
+		if err := l.api.Get(ctx, "/v1/backups", client.Query("limit", "1"), &page); err != nil {
+			return refused(err)
+		}
+		switch {
+		case page.Last != nil && page.Last.ID == begun.ID:
+			return s.backupEnded(page.Last)
+		case page.Running == nil || page.Running.ID != begun.ID:
+			return &exit{Refused, fmt.Errorf("the server does not know the backup %s any more, because it was started anew", begun.ID)}
+		case page.Running.State != state:
+			state = page.Running.State
+			s.note("%s", shown(state))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(liveLook):
+		}
+	}
+}
+
+// backupEnded prints a backup that a server has made.
+func (s *session) backupEnded(b *liveBackup) error {
+	for _, f := range b.Findings {
+		s.note("%s", shown(f))
+	}
+	if b.Error != "" {
+		return &exit{Found, fmt.Errorf("the backup has failed: %s", b.Error)}
+	}
+	took := time.Duration(b.Seconds * float64(time.Second)).Round(time.Millisecond)
+	return s.print(b, []string{"SNAPSHOT", "BEGUN", "STATE", "SIZE", "TOOK"}, [][]string{{shown(b.Snapshot), at(b.Began), shown(b.State), sized(uint64(b.Bytes)), took.String()}})
 }
 
 // verifySnapshot verifies a snapshot and prints it.

@@ -1,10 +1,17 @@
 package cli
 
 import (
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/holdfast-dev/holdfast/admin/backup"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/server"
+	"github.com/holdfast-dev/holdfast/server/auth"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // A backup by the verbs: made, listed as verified, removed with its content, and restored. Neither create
@@ -59,4 +66,29 @@ func TestBackupVerbs(t *testing.T) {
 	}
 	run(t, Program{}, "backup", "verify", "--from", repo).must(t, Found, "damaged", "blobs")
 	run(t, Program{}, "--dir", filepath.Join(t.TempDir(), "other"), "restore", "--from", repo, names[1]).must(t, Found, "damaged", "blobs")
+}
+
+// A server that answers makes the backup in its own repository, and the verb waits until it is verified. Proves V22.
+func TestBackupOfServer(t *testing.T) {
+	class, put := cartClass(object.ClassOptions{})
+	host, err := object.Open(object.Options{Dir: filepath.Join(t.TempDir(), "data")}, server.Definitions(class)...)
+	must(t, err)
+	defer host.Shutdown(t.Context())
+	_, err = put.Call(t.Context(), host, "alice", order{Key: "a"})
+	must(t, err)
+	repo := filepath.Join(t.TempDir(), "repo")
+	serve := func(r *backup.Repository) string {
+		srv, err := server.New(host, server.Config{Auth: auth.Insecure(), Backups: r})
+		must(t, err)
+		web := httptest.NewServer(srv)
+		t.Cleanup(web.Close)
+		return web.URL
+	}
+	r, err := backup.Open(repo, storage.Options{})
+	must(t, err)
+	at := serve(r)
+	run(t, Program{}, "--addr", at, "backup", "create").must(t, Fine, "verified", "SNAPSHOT")
+	run(t, Program{}, "backup", "ls", "--from", repo).must(t, Fine, host.Store().ID())
+	run(t, Program{}, "--addr", at, "backup", "create", "--to", repo).must(t, Usage, "repository of its own")
+	run(t, Program{}, "--addr", serve(nil), "backup", "create").must(t, Refused, "Config.Backups")
 }

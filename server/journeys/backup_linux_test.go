@@ -1,9 +1,13 @@
 package journeys
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 )
 
 // Journey 4: a backup, and the host burns down. The service is killed with tasks that it has acknowledged, its
@@ -38,4 +42,60 @@ func TestHostBurntDown(t *testing.T) {
 	has(t, s.holdfast(0, "tasks", "wait", "thumb/"+s.enqueue("thumb", `{"name": "pig.jpg"}`)), `"small-pig.jpg"`)
 	s.stop()
 	at(0, "verify")
+}
+
+// Journey 4 under load: the service makes a backup while customers deposit, is killed, and its directory is removed. The restored
+// copy has all that was acknowledged before the backup began, and answers its first call within two minutes.
+func TestHostBurntDownUnderLoad(t *testing.T) {
+	repository, copied := filepath.Join(t.TempDir(), "repository"), filepath.Join(t.TempDir(), "copy")
+	s := start(t, filepath.Join(t.TempDir(), "data"), "-backups", repository)
+	balance := func(s *service, i int) int {
+		t.Helper()
+		n, err := strconv.Atoi(strings.TrimSpace(s.holdfast(0, "call", fmt.Sprint("account/c", i), "balance")))
+		must(t, err)
+		return n
+	}
+	const customers = 8
+	stop, ended := make(chan struct{}), make(chan int)
+	for i := range customers {
+		go func() {
+			ended <- customer(fmt.Sprint("c", i), func() (url, token string) { return s.url, s.token }, stop)
+		}()
+	}
+	var before [customers]int
+	for i := range before {
+		for before[i] < 20 {
+			before[i] = balance(s, i)
+		}
+	}
+	has(t, s.holdfast(0, "backup", "create"), "verified")
+	var after [customers]int
+	for i := range after {
+		if after[i] = balance(s, i); after[i] <= before[i] {
+			t.Errorf("the balance of c%d was %d before the backup and %d after it: there was no load", i, before[i], after[i])
+		}
+	}
+	close(stop)
+	for range customers {
+		<-ended
+	}
+	must(t, s.cmd.Process.Kill())
+	_ = s.cmd.Wait() // it was killed
+	must(t, os.RemoveAll(s.dir))
+
+	began := time.Now()
+	holdfast(t, 0, "--dir", copied, "restore", "--from", repository)
+	has(t, holdfast(t, 0, "--dir", copied, "verify"), "nothing found")
+	holdfast(t, 0, "--dir", copied, "go")
+	s = start(t, copied)
+	for i := range customers {
+		if n := balance(s, i); n < before[i] || n > after[i] {
+			t.Errorf("the balance of c%d is %d, want %d, which was acknowledged before the backup, to %d", i, n, before[i], after[i])
+		}
+		if took := time.Since(began); i == 0 && took > 2*time.Minute {
+			t.Errorf("the first call was answered after %v", took)
+		}
+	}
+	s.stop()
+	holdfast(t, 0, "--dir", copied, "verify")
 }

@@ -13,7 +13,7 @@ import (
 const rowsUsage = `usage: holdfast-bench [flags]
        holdfast-bench scale [flags]
 
-Measures the rows P1 to P37 and P42 of docs/PERFORMANCE.md. Each row runs our workload and
+Measures the rows P1 to P37, P39, P42 and P43 of docs/PERFORMANCE.md. Each row runs our workload and
 its reference in turn, some rounds, and prints the median of each, their ratio, the
 target and whether it was reached. All commits are synced to a real directory.
 

@@ -1,4 +1,4 @@
-// Package rows holds the rows P1 to P37 and P42 of docs/PERFORMANCE.md: for each the operation,
+// Package rows holds the rows P1 to P37, P39, P42 and P43 of docs/PERFORMANCE.md: for each the operation,
 // its reference, the sizes, and the limit.
 package rows
 

@@ -15,9 +15,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/admin/backup"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server"
 	"github.com/holdfast-dev/holdfast/server/auth"
+	"github.com/holdfast-dev/holdfast/storage"
 )
 
 const usage = `Service is a program with objects and jobs of each kind, under steady made-up load, behind
@@ -35,6 +37,7 @@ Flags:
   -idle        make up no load
   -mended      take bad pictures too, as a program does whose mistake was mended
   -webhook URL send the events of deposits to URL, for example http://127.0.0.1:9000
+  -backups DIR make backups in the repository DIR when an admin asks for one
   -h           print this help
 
 Ctrl-C ends it in order.
@@ -59,6 +62,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&o.idle, "idle", false, "")
 	flags.BoolVar(&mended, "mended", false, "")
 	flags.StringVar(&o.webhook, "webhook", "", "")
+	flags.StringVar(&o.backups, "backups", "", "")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -84,6 +88,7 @@ type options struct {
 	addr, dir    string
 	socket, idle bool
 	webhook      string // a URL
+	backups      string // a directory
 }
 
 // inPlace serves with a temporary directory, which has the tokens, and the store if o.dir is
@@ -110,6 +115,10 @@ func inPlace(ctx context.Context, o options, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	repository, err := repositoryOf(o.backups)
+	if err != nil {
+		return err
+	}
 	host, err := object.Open(object.Options{Dir: o.dir, WaitForLock: 5 * time.Second, Feed: true}, server.Definitions(append(hooks.Definitions(), definitions()...)...)...)
 	if err != nil {
 		return err
@@ -122,8 +131,17 @@ func inPlace(ctx context.Context, o options, stdout io.Writer) (err error) {
 		Objects:   []server.Exposed{server.Class(Accounts, "deposit", "balance")},
 		Jobs:      described(),
 		Webhooks:  hooks,
+		Backups:   repository,
 		Listening: func(at []net.Addr) { greet(stdout, at[0].String(), o.dir, token) },
 	})
+}
+
+// repositoryOf opens the repository for backups; nil without a directory.
+func repositoryOf(dir string) (*backup.Repository, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	return backup.Open(dir, storage.Options{})
 }
 
 // grants let a token call all that the service has.

@@ -1,0 +1,124 @@
+package rows
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/measure"
+	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/object"
+)
+
+// stored is how many bytes the store of a backup has.
+func stored(s Size) int64 { return pick[int64](s, 8<<20, 1<<30, 10<<30) }
+
+// filled opens a host with counters and with so many bytes.
+func (c *closers) filled(ctx context.Context, e *Env, bytes int64) (*workload.Counters, error) {
+	h, err := c.counters(e, hot, object.Options{}, workload.Blobs)
+	if err != nil {
+		return nil, err
+	}
+	return h, h.FillBlobs(ctx, bytes)
+}
+
+// p39 is P4 while one backup after another is made of the store.
+func p39(s Size) []*Case {
+	n, bytes := pick(s, 8, 64, 64), stored(s)
+	return []*Case{{
+		ID: "P39", What: "durable increments beside backups of the store", Size: fmt.Sprintf("MiB=%d", bytes>>20), N: float64(bytes >> 20), Unit: "/s",
+		Against: "the same without backups", Rounds: 3,
+		Targets: []Target{ratio(0.9)},
+		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+			h, err := c.filled(ctx, e, bytes)
+			if err != nil {
+				return nil, nil, err
+			}
+			increments := rate(n, e.For, h.Meters(), h.Increment)
+			return func(ctx context.Context) (Sample, error) {
+				dir, err := e.NewDir()
+				if err != nil {
+					return Sample{}, err
+				}
+				ctx, cancel := context.WithCancel(ctx)
+				made := make(chan error, 1)
+				go func() {
+					for i := 0; ; i++ { // each into a repository of its own, because the next one would find nearly all there
+						at := fmt.Sprint(dir, "/", i)
+						v, err := workload.OpenVault(at)
+						if err == nil {
+							_, err = v.Make(ctx, h.Host)
+						}
+						if removed := os.RemoveAll(at); err == nil {
+							err = removed
+						}
+						if ctx.Err() != nil {
+							made <- nil
+							return
+						}
+						if err != nil {
+							made <- err
+							return
+						}
+					}
+				}()
+				sample, err := increments(context.WithoutCancel(ctx))
+				cancel()
+				if failed := <-made; err == nil {
+					err = failed
+				}
+				return sample, err
+			}, increments, nil
+		}),
+	}}
+}
+
+// p43 is how fast a backup is verified and restored, beside reading its files.
+func p43(s Size) (cases []*Case) {
+	bytes := stored(s)
+	for _, what := range []string{"verify", "restore"} {
+		cases = append(cases, &Case{
+			ID: "P43", What: what + " a backup", Size: fmt.Sprintf("MiB=%d", bytes>>20), N: float64(bytes >> 20), Unit: "MiB/s",
+			Against: "reading its files", Rounds: 3,
+			Targets: []Target{ratio(0.8)},
+			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+				h, err := c.filled(ctx, e, bytes)
+				if err != nil {
+					return nil, nil, err
+				}
+				dir, err := c.dir(e)
+				if err != nil {
+					return nil, nil, err
+				}
+				v, err := workload.OpenVault(dir)
+				if err != nil {
+					return nil, nil, err
+				}
+				size, err := v.Make(ctx, h.Host)
+				if err == nil {
+					err = v.Check(ctx) // a restore without a name and without it is refused
+				}
+				if err != nil {
+					return nil, nil, err
+				}
+				mib := int(size >> 20)
+				work := v.Check
+				if what == "restore" {
+					work = func(ctx context.Context) error {
+						to, err := e.NewDir()
+						if err == nil {
+							err = v.RestoreTo(ctx, to)
+						}
+						if removed := os.RemoveAll(to); err == nil {
+							err = removed
+						}
+						return err
+					}
+				}
+				read := func(context.Context) error { _, err := v.Read(); return err }
+				return amount(mib, measure.Meters{}, work), amount(mib, measure.Meters{}, read), nil
+			}),
+		})
+	}
+	return cases
+}

@@ -87,7 +87,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A name that is public at first and private later gets no request, though the URL was taken.
+// A name that is public at first and private later gets no request, though the URL was taken. Proves U5.
 func TestRebinding(t *testing.T) {
 	var asked atomic.Int64
 	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
@@ -107,7 +107,7 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// A redirect is not followed, an answer without end costs 4 KiB, and a slow one its time. No proxy of the environment is asked.
+// A redirect is not followed, an answer without end costs 4 KiB, and a slow one its time. No proxy of the environment is asked. Proves U5.
 func TestHostileReceiver(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")

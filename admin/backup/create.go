@@ -35,7 +35,7 @@ func (r *Repository) Create(ctx context.Context, store *storage.Store) (s Snapsh
 			if err := store.Checkpoint(ctx, copied.Path); err != nil {
 				return Snapshot{}, wrap(err)
 			}
-			return r.add(ctx, copied, begun)
+			return r.add(ctx, copied, begun, r.pacer())
 		})
 	})
 }
@@ -52,7 +52,7 @@ func (r *Repository) CreateFrom(ctx context.Context, dir string) (Snapshot, erro
 	}
 	begun := content{Store: store.ID(), Epoch: store.Previous().Epoch, Begun: r.now()}
 	s, err := r.create(func() (Snapshot, error) {
-		return r.add(ctx, pebblestore.Dir{FS: r.root.FS, Path: store.Dir()}, begun)
+		return r.add(ctx, pebblestore.Dir{FS: r.root.FS, Path: store.Dir()}, begun, nil)
 	})
 	return s, errors.Join(err, store.Close())
 }
@@ -85,7 +85,7 @@ func within(o storage.Options, work pebblestore.Dir, do func() (Snapshot, error)
 }
 
 // add makes a snapshot of the files in a directory, which nothing changes meanwhile.
-func (r *Repository) add(ctx context.Context, from pebblestore.Dir, c content) (s Snapshot, err error) {
+func (r *Repository) add(ctx context.Context, from pebblestore.Dir, c content, p *pacer) (s Snapshot, err error) {
 	names, err := from.List()
 	if err != nil {
 		return s, wrap(err)
@@ -99,7 +99,7 @@ func (r *Repository) add(ctx context.Context, from pebblestore.Dir, c content) (
 		if info.IsDir() || name == "LOCK" || !plain(name) {
 			continue // of the system, and of the server
 		}
-		f, err := r.addFile(ctx, from, name)
+		f, err := r.addFile(ctx, from, name, p)
 		if err != nil {
 			return s, err
 		}
@@ -139,16 +139,16 @@ func (r *Repository) name(c content) (s Snapshot, err error) {
 
 // addFile makes the blob of a file, unless there is one of the same content. A blob of another
 // length than the file is damaged, and is made anew.
-func (r *Repository) addFile(ctx context.Context, from pebblestore.Dir, name string) (f file, err error) {
+func (r *Repository) addFile(ctx context.Context, from pebblestore.Dir, name string, p *pacer) (f file, err error) {
 	blobs := r.dir(blobsDir)
-	f, err = transfer(ctx, from, name, nil)
+	f, err = transfer(ctx, from, name, nil, p)
 	if err != nil {
 		return f, err
 	}
 	if info, err := blobs.FS.Stat(blobs.Join(f.SHA256)); err == nil && info.Size() == f.Bytes {
 		return f, nil
 	}
-	again, err := place(ctx, from, name, blobs, f.SHA256+newSuffix)
+	again, err := place(ctx, from, name, blobs, f.SHA256+newSuffix, p)
 	if err == nil && again != f {
 		err = damaged(from.Join(name), "it has changed while it was copied")
 	}
@@ -163,20 +163,21 @@ func (r *Repository) addFile(ctx context.Context, from pebblestore.Dir, name str
 }
 
 // place copies a file to another directory and syncs the copy. It returns what it has read.
-func place(ctx context.Context, from pebblestore.Dir, name string, to pebblestore.Dir, as string) (f file, err error) {
+func place(ctx context.Context, from pebblestore.Dir, name string, to pebblestore.Dir, as string, p *pacer) (f file, err error) {
 	w, err := to.Create(as)
 	if err != nil {
 		return f, wrap(err)
 	}
-	f, err = transfer(ctx, from, name, w)
+	f, err = transfer(ctx, from, name, w, p)
 	if err == nil {
 		err = wrap(w.Sync())
 	}
 	return f, errors.Join(err, wrap(w.Close()))
 }
 
-// transfer reads a file and writes it to w, unless that is nil. It returns its length and hash.
-func transfer(ctx context.Context, from pebblestore.Dir, name string, w io.Writer) (f file, err error) {
+// transfer reads a file and writes it to w, unless that is nil. It returns its length and hash. With a pacer the system
+// writes to the disk as it goes, because a commit would otherwise wait for all of it together.
+func transfer(ctx context.Context, from pebblestore.Dir, name string, w pebblestore.File, p *pacer) (f file, err error) {
 	in, err := from.FS.Open(from.Join(name))
 	if err != nil {
 		return f, wrap(err)
@@ -196,6 +197,14 @@ func transfer(ctx context.Context, from pebblestore.Dir, name string, w io.Write
 			if _, err := w.Write(buffer[:n]); err != nil {
 				return f, wrap(err)
 			}
+			if p != nil {
+				if _, err := w.SyncTo(f.Bytes); err != nil {
+					return f, wrap(err)
+				}
+			}
+		}
+		if waited := p.read(ctx, n); waited != nil {
+			return f, wrap(waited)
 		}
 		if err == io.EOF {
 			f.SHA256 = hex.EncodeToString(sum.Sum(nil))

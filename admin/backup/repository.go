@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/storage"
@@ -41,6 +42,7 @@ const (
 type Repository struct {
 	root pebblestore.Dir
 	o    storage.Options // of the stores
+	rate atomic.Int64    // of Create in bytes a second; 0: no limit
 }
 
 // Open names a repository and touches no file. The directory need not exist: Create makes it.
@@ -52,7 +54,9 @@ func Open(dir string, o storage.Options) (*Repository, error) {
 	}
 	o.Dir, o.Engine, o.Shards = "", nil, 0
 	o.Seams = o.Seams.WithDefaults()
-	return &Repository{o.Pebble.Dir(dir), o}, nil
+	r := &Repository{root: o.Pebble.Dir(dir), o: o}
+	r.rate.Store(DefaultRate)
+	return r, nil
 }
 
 // now is the time, as it is stored.

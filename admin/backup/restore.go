@@ -92,7 +92,7 @@ func (r *Repository) readBlob(ctx context.Context, f file) error {
 	if err := r.fitting(f); err != nil {
 		return err
 	}
-	got, err := transfer(ctx, r.dir(blobsDir), f.SHA256, nil)
+	got, err := transfer(ctx, r.dir(blobsDir), f.SHA256, nil, nil)
 	return r.fits(f, got, err)
 }
 
@@ -101,7 +101,7 @@ func (r *Repository) fetch(ctx context.Context, f file, to pebblestore.Dir) erro
 	if err := r.fitting(f); err != nil {
 		return err
 	}
-	got, err := place(ctx, r.dir(blobsDir), f.SHA256, to, f.Name)
+	got, err := place(ctx, r.dir(blobsDir), f.SHA256, to, f.Name, nil)
 	return r.fits(f, got, err)
 }
 

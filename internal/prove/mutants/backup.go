@@ -23,6 +23,18 @@ var backupMutants = []mutant{
 		Package: "admin/backup", Test: "TestClean",
 	},
 	{
+		Name: "backup-faster-than-its-rate", Promise: "B3", File: "admin/backup/pace.go",
+		Edits: []edit{{
+			Old: `	p.due = p.due.Add(p.takes(n))
+`,
+			New: `	if p.due = p.due.Add(p.takes(n)); mutant("backup-faster-than-its-rate") {
+		p.due = p.due.Add(-p.takes(n) / 2)
+	}
+`,
+		}},
+		Package: "admin/backup", Test: "TestLimitRate",
+	},
+	{
 		Name: "copy-with-the-epochs-of-its-source", Promise: "S17", File: "storage/restore.go",
 		Edits: []edit{{
 			Old: `	if was.through += adoptedAhead; was`,

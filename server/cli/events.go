@@ -21,7 +21,8 @@ func (s *session) events() *cobra.Command {
 		Short: "List the events of an object, the oldest first",
 		Long: `List the events of an object that are kept, the oldest first, also of one that was deleted.
 
-With -f a server goes on with each new event until the verb is interrupted. Of a job a server tells the
+With -f a server goes on with each new event until the verb is interrupted, and the verb comes back to
+its place when the server was started anew. Of a job a server tells the
 newest 20 without their data, and with -f those from now on with it.`,
 		Example: "  events cart/alice\n  events cart/alice --after 4294967301 --limit 20\n  events report/daily -f",
 		Args:    cobra.ExactArgs(1),
@@ -57,7 +58,7 @@ func (s *session) followEvents(ctx context.Context, id storage.ID, after uint64)
 		}
 		_, err := fmt.Fprintf(s.out, "%d  %s  %s  %s\n", e.Seq, at(e.At), shown(e.Kind), value(e.Data))
 		return err
-	}))
+	}, func(err error) { fmt.Fprintf(s.errs, "%s: %s; it is tried again\n", s.program.Name, oneLine(err)) }))
 }
 
 func (s *session) listEvents(ctx context.Context, src source, id storage.ID, after uint64, limit int) error {

@@ -185,15 +185,15 @@ var errReset = errors.New("events between were not kept")
 
 // stored streams the events of an object behind a number, and all that are kept if that one is not.
 func (l *live) stored(ctx context.Context, id storage.ID, after uint64, each func(object.Event) error) error {
-	err := l.stream(ctx, "/v1/object/events", append(of(id), "after", strconv.FormatUint(after, 10)), func(e *streamed) error { return each(e.event()) })
+	err := l.stream(ctx, "/v1/object/events", append(of(id), "after", strconv.FormatUint(after, 10)), func(_ string, e *streamed) error { return each(e.event()) })
 	if errors.Is(err, errReset) && after > 0 {
 		return l.stored(ctx, id, 0, each)
 	}
 	return err
 }
 
-// stream gives the events of a stream to a function, until the server ends it.
-func (l *live) stream(ctx context.Context, path string, pairs []string, each func(*streamed) error) error {
+// stream gives the events of a stream with their places to a function, until the server ends it.
+func (l *live) stream(ctx context.Context, path string, pairs []string, each func(place string, e *streamed) error) error {
 	bye := errors.New("it ended")
 	err := l.api.Events(ctx, path, client.Query(pairs...), func(f client.Frame) error {
 		switch f.Event {
@@ -202,36 +202,87 @@ func (l *live) stream(ctx context.Context, path string, pairs []string, each fun
 			if err := json.Unmarshal([]byte(f.Data), &e); err != nil {
 				return fmt.Errorf("%w: an event: %w", client.ErrUnreachable, err)
 			}
-			if err := each(&e); err != nil {
+			if err := each(f.ID, &e); err != nil {
 				bye = nil
 				return err
 			}
 		case "reset":
 			return errReset
 		case "bye":
-			return fmt.Errorf("%w: it has closed the stream: %s", client.ErrUnreachable, shown(f.Data))
+			return fmt.Errorf("%w: %w: the server has closed it: %s", client.ErrUnreachable, client.ErrCut, shown(f.Data))
 		}
 		return nil
 	})
 	if err == nil && bye != nil {
-		err = fmt.Errorf("%w: the stream has ended", client.ErrUnreachable)
+		err = fmt.Errorf("%w: %w", client.ErrUnreachable, client.ErrCut)
 	}
 	return err
 }
 
+// The time between two tries to come back to a server.
+const (
+	firstPause = 200 * time.Millisecond
+	mostPause  = 10 * time.Second
+)
+
 // follow gives the events of an object to a function as they happen, until ctx ends. Those of a plain object
-// begin behind a number; those of a job begin now, because a server keeps no stream of them.
-func (l *live) follow(ctx context.Context, id storage.ID, after uint64, each func(object.Event) error) error {
-	err := l.stored(ctx, id, after, each)
+// begin behind a number; those of a job begin now, because a server keeps no stream of them. If the stream is cut, follow
+// says so to cut and comes back to its place.
+func (l *live) follow(ctx context.Context, id storage.ID, after uint64, each func(object.Event) error, cut func(error)) error {
+	f := following{live: l, id: id, after: after, each: each}
+	connected, pause := false, firstPause
+	for {
+		err := f.once(ctx)
+		switch {
+		case errors.Is(err, client.ErrCut):
+			connected, pause = true, firstPause
+		case errors.Is(err, errReset) && f.place != "":
+			f.place = "" // it goes on from now
+		case !errors.Is(err, client.ErrUnreachable) || !connected:
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		cut(err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, mostPause)
+	}
+}
+
+// following is how far a follow is: behind an event of a plain object, or at a place in the stream of a class of jobs.
+type following struct {
+	*live
+	id    storage.ID
+	after uint64
+	place string
+	each  func(object.Event) error
+}
+
+// once follows until the stream ends.
+func (f *following) once(ctx context.Context) error {
+	err := f.stored(ctx, f.id, f.after, func(e object.Event) error {
+		f.after = e.Seq
+		return f.each(e)
+	})
 	var p *client.Problem
 	if !errors.As(err, &p) || p.Type != "unknown-class" {
 		return err
 	}
-	return l.stream(ctx, client.Path("v1", "events", id.Class), []string{"name", id.Name}, func(e *streamed) error {
-		if e.Name != id.Name { // the filter is a prefix
+	pairs := []string{"name", f.id.Name}
+	if f.place != "" {
+		pairs = append(pairs, "after", f.place)
+	}
+	return f.stream(ctx, client.Path("v1", "events", f.id.Class), pairs, func(place string, e *streamed) error {
+		f.place = place
+		if e.Name != f.id.Name { // the filter is a prefix
 			return nil
 		}
-		return each(e.event())
+		return f.each(e.event())
 	})
 }
 

@@ -67,6 +67,9 @@ func p39(s Size) []*Case {
 				if failed := <-made; err == nil {
 					err = failed
 				}
+				if removed := os.RemoveAll(dir); err == nil {
+					err = removed
+				}
 				return sample, err
 			}, increments, nil
 		}),

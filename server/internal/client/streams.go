@@ -15,6 +15,9 @@ import (
 // ErrEnough is returned by a function that wants no more of a stream. The stream ends without an error then.
 var ErrEnough = errors.New("enough")
 
+// ErrCut says that an answer has ended before its end. The error matches ErrUnreachable too.
+var ErrCut = errors.New("the answer was cut")
+
 // Lines posts a value in JSON and gives each line of the answer to a function, until that returns an error.
 func (c *Client) Lines(ctx context.Context, path string, body any, each func(line []byte) error) error {
 	raw, err := json.Marshal(body)
@@ -37,7 +40,7 @@ func (c *Client) lines(ctx context.Context, r Request, each func(line []byte) er
 		case err == io.EOF && len(line) == 0:
 			return nil
 		case err != nil:
-			return fmt.Errorf("%w: the answer was cut: %w", ErrUnreachable, err)
+			return fmt.Errorf("%w: %w: %w", ErrUnreachable, ErrCut, err)
 		}
 		if err := each(line); err != nil {
 			if errors.Is(err, ErrEnough) {

@@ -78,9 +78,18 @@ func (o *subscription) relay(ctx context.Context) {
 	}
 }
 
-// follow relays what is there and waits for more. at is how far it has read, which is stored with the deliveries.
+// follow relays what is there and waits for more. at is how far it has read, which is stored with the deliveries. A tap
+// wakes it; it looks at the feed once more when the tap has begun, so that no event falls between.
 func (o *subscription) follow(ctx context.Context) error {
 	var at uint64
+	var tap *object.Tap
+	rest := func() {
+		if tap != nil {
+			tap.Close()
+			tap = nil
+		}
+	}
+	defer rest()
 	for {
 		var rec record
 		err := o.st.Do(ctx, func(context.Context) (err error) { rec, err = o.found(); return err })
@@ -92,18 +101,24 @@ func (o *subscription) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if more {
-			continue
-		}
-		if err := o.wait(ctx, rec.Class); err != nil {
-			return err
+		switch {
+		case more:
+		case tap == nil:
+			o.st.Driver().Seams().At("webhook/rest", o.st.ID().String())
+			if tap, err = o.st.Driver().Tap(object.TapOptions{Class: rec.Class}); err != nil {
+				return err
+			}
+		default:
+			if err := o.wait(ctx, tap); err != nil {
+				return err
+			}
+			rest()
 		}
 	}
 }
 
-// wait waits for an event of a class, or for a poke. The tap begins before the look at the feed that follows
-// the wait, so that no event falls between.
-func (o *subscription) wait(ctx context.Context, class string) error {
+// wait waits for an event of a tap, or for a poke.
+func (o *subscription) wait(ctx context.Context, tap *object.Tap) error {
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
 	o.wake.Store(&cancel)
@@ -111,12 +126,7 @@ func (o *subscription) wait(ctx context.Context, class string) error {
 	if o.news.Swap(false) {
 		return nil
 	}
-	tap, err := o.st.Driver().Tap(object.TapOptions{Class: class})
-	if err != nil {
-		return err
-	}
-	defer tap.Close()
-	_, err = tap.Next(wait)
+	_, err := tap.Next(wait)
 	if wait.Err() != nil && ctx.Err() == nil || errors.Is(err, object.ErrEventsMissed) {
 		return nil
 	}

@@ -38,6 +38,22 @@ var webhookMutants = []mutant{
 		Package: "server/webhook", Test: "TestCrashDelivery",
 	},
 	{
+		Name: "webhook-rests-without-a-second-look", Promise: "U1", File: "server/webhook/relay.go",
+		Edits: []edit{{
+			Old: `		default:
+			if err := o.wait(ctx, tap); err != nil {`,
+			New: `			if mutant("webhook-rests-without-a-second-look") {
+				if err := o.wait(ctx, tap); err != nil {
+					return err
+				}
+				rest()
+			}
+		default:
+			if err := o.wait(ctx, tap); err != nil {`,
+		}},
+		Package: "server/webhook", Test: "TestEventWhileTheRelayGoesToRest",
+	},
+	{
 		Name: "webhook-id-of-the-attempt", Promise: "U1", File: "server/webhook/delivery.go",
 		Edits: []edit{{
 			Old: `	d.Stage++

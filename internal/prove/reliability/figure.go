@@ -29,7 +29,7 @@ const (
 
 // leastMutants is how many bugs the table of internal/prove/mutants must hold at least.
 // All of them must be found, however many there are.
-const leastMutants = 676
+const leastMutants = 677
 
 // table is all figures, in the order in which they are written.
 var table = []figure{

@@ -16,8 +16,14 @@ import (
 // bounded runs a scenario in virtual time without a crash, with a receiver of the test.
 func bounded(t *testing.T, options func(*object.Options), send func(s *harness.Sim, url string, signatures int) (int, error), do func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string)) {
 	t.Helper()
+	boundedBy(t, nil, options, send, do)
+}
+
+// boundedBy is bounded with Config.Waits.
+func boundedBy(t *testing.T, waits []time.Duration, options func(*object.Options), send func(s *harness.Sim, url string, signatures int) (int, error), do func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string)) {
+	t.Helper()
 	harness.Run(t, func(s *harness.Sim) {
-		hooks, err := webhook.New(webhook.Config{Key: make([]byte, 32)})
+		hooks, err := webhook.New(webhook.Config{Key: make([]byte, 32), Waits: waits})
 		s.OK(err)
 		random := make([]byte, 0, 4096)
 		for i := range 4096 {
@@ -56,23 +62,44 @@ func emit(s *harness.Sim, n int) {
 	}
 }
 
-// A delivery is tried ten times, with the waits of the schedule plus up to a tenth, and is then
-// a dead letter, which a replay of it sends once more. Proves U2.
+// A delivery is tried once more after each wait of Config.Waits plus up to a tenth, and is then a dead letter, which
+// a replay of it sends once more. Proves U2.
 func TestSchedule(t *testing.T) {
+	schedule(t, []time.Duration{5 * time.Second, time.Minute, 30 * time.Minute})
+}
+
+// Without Config.Waits there are ten attempts in three days. Proves U2.
+func TestDefaultSchedule(t *testing.T) {
+	if got := fmt.Sprint(webhook.Schedule); got != "[5s 5m0s 30m0s 2h0m0s 5h0m0s 10h0m0s 14h0m0s 20h0m0s 24h0m0s]" {
+		t.Errorf("the waits are %s", got)
+	}
+	schedule(t, nil)
+}
+
+// schedule fails all attempts at a delivery, and compares the times between them with the waits; nil: those by default.
+func schedule(t *testing.T, waits []time.Duration) {
+	t.Helper()
+	given, all := waits, time.Minute
+	if waits == nil {
+		waits = webhook.Schedule
+	}
+	for _, wait := range waits {
+		all += wait + wait/10 + time.Minute
+	}
 	var at []time.Time
 	answer := http.StatusInternalServerError
-	bounded(t, nil, func(s *harness.Sim, _ string, _ int) (int, error) {
+	boundedBy(t, given, nil, func(s *harness.Sim, _ string, _ int) (int, error) {
 		at = append(at, s.Now())
 		return answer, nil
 	}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
 		at, answer = nil, http.StatusInternalServerError
 		id := add(webhook.Subscription{URL: "https://example.com"})
 		emit(s, 1)
-		s.Advance(100 * time.Hour)
-		if len(at) != len(webhook.Schedule)+1 {
-			s.Fatalf("%d attempts, want %d", len(at), len(webhook.Schedule)+1)
+		s.Advance(all)
+		if len(at) != len(waits)+1 {
+			s.Fatalf("%d attempts, want %d", len(at), len(waits)+1)
 		}
-		for i, wait := range webhook.Schedule {
+		for i, wait := range waits {
 			if d := at[i+1].Sub(at[i]); d < wait || d > wait+wait/10+2*time.Second {
 				s.Errorf("wait %d took %v, want %v plus up to a tenth", i, d, wait)
 			}
@@ -91,7 +118,7 @@ func TestSchedule(t *testing.T) {
 			return err
 		}))
 		s.Advance(time.Minute)
-		if st := status(s, hooks, id); st.Delivered != 1 || st.Waiting != 0 || !st.FailingSince.IsZero() || len(at) != len(webhook.Schedule)+2 {
+		if st := status(s, hooks, id); st.Delivered != 1 || st.Waiting != 0 || !st.FailingSince.IsZero() || len(at) != len(waits)+2 {
 			s.Errorf("after a replay: %d attempts, status %+v", len(at), st)
 		}
 	})

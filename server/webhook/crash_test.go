@@ -85,7 +85,7 @@ func webhookWorld(s *harness.Sim, events, made int, during func(hooks *webhook.W
 	if during != nil {
 		during(hooks, id)
 	}
-	s.Advance(time.Hour)
+	s.Advance(time.Minute)
 	s.Finally("each event is delivered, always with one id", func() error {
 		if len(seen.ids) != events {
 			return fmt.Errorf("U1: %d events were delivered, want %d: %v", len(seen.ids), events, seen.ids)
@@ -131,3 +131,8 @@ func TestCrashReplay(t *testing.T) {
 }
 
 var withFeed = harness.HostOptions(func(o *object.Options) { o.Feed = true })
+
+// The same with two events and one crash, which takes less time. Proves U1.
+func TestCrashPlace(t *testing.T) {
+	harness.Exhaust(t, func(s *harness.Sim) { webhookWorld(s, 2, 2, nil) }, withFeed, harness.Seed(1))
+}

@@ -16,7 +16,7 @@ var webhookMutants = []mutant{
 	}
 	err = o.st.Do(`,
 		}},
-		Package: "server/webhook", Test: "TestCrashDelivery",
+		Package: "server/webhook", Test: "TestCrashPlace",
 	},
 	{
 		Name: "webhook-place-after-its-deliveries", Promise: "U1", File: "server/webhook/relay.go",
@@ -35,7 +35,7 @@ var webhookMutants = []mutant{
 	}
 `,
 		}},
-		Package: "server/webhook", Test: "TestCrashDelivery",
+		Package: "server/webhook", Test: "TestCrashPlace",
 	},
 	{
 		Name: "webhook-rests-without-a-second-look", Promise: "U1", File: "server/webhook/relay.go",
@@ -64,7 +64,7 @@ var webhookMutants = []mutant{
 	}
 `,
 		}},
-		Package: "server/webhook", Test: "TestCrashDelivery",
+		Package: "server/webhook", Test: "TestCrashPlace",
 	},
 	{
 		Name: "webhook-opening-begins-no-relay", Promise: "U1", File: "server/webhook/object.go",

@@ -103,6 +103,11 @@ func (o *subscription) follow(ctx context.Context) error {
 		}
 		switch {
 		case more:
+		case rec.held():
+			rest() // events do not matter now
+			if err := o.wait(ctx, nil); err != nil {
+				return err
+			}
 		case tap == nil:
 			o.st.Driver().Seams().At("webhook/rest", o.st.ID().String())
 			if tap, err = o.st.Driver().Tap(object.TapOptions{Class: rec.Class}); err != nil {
@@ -117,7 +122,10 @@ func (o *subscription) follow(ctx context.Context) error {
 	}
 }
 
-// wait waits for an event of a tap, or for a poke.
+// held reports whether nothing is relayed, whatever happens, until a turn of the subscription pokes the relay.
+func (r *record) held() bool { return r.Disabled != "" || r.Waiting >= maxWaiting }
+
+// wait waits for an event of a tap, if there is one, or for a poke.
 func (o *subscription) wait(ctx context.Context, tap *object.Tap) error {
 	wait, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -126,7 +134,12 @@ func (o *subscription) wait(ctx context.Context, tap *object.Tap) error {
 	if o.news.Swap(false) {
 		return nil
 	}
-	_, err := tap.Next(wait)
+	var err error
+	if tap != nil {
+		_, err = tap.Next(wait)
+	} else {
+		err = o.st.Driver().Seams().Executor.Wait(wait, make(chan struct{}))
+	}
 	if wait.Err() != nil && ctx.Err() == nil || errors.Is(err, object.ErrEventsMissed) {
 		return nil
 	}
@@ -136,7 +149,7 @@ func (o *subscription) wait(ctx context.Context, tap *object.Tap) error {
 // step reads a page of the feed and commits what follows of it. It reports whether to go on at once.
 func (o *subscription) step(ctx context.Context, rec record, at *uint64) (more bool, err error) {
 	switch {
-	case rec.Disabled != "" || rec.Waiting >= maxWaiting:
+	case rec.held():
 		return false, nil
 	case rec.Replay != nil:
 		return true, o.replayStep(ctx, rec)

@@ -151,8 +151,8 @@ var webhookMutants = []mutant{
 	{
 		Name: "webhook-without-end-of-waiting", Promise: "U4", File: "server/webhook/relay.go",
 		Edits: []edit{{
-			Old: `rec.Waiting >= maxWaiting:`,
-			New: `rec.Waiting >= maxWaiting && !mutant("webhook-without-end-of-waiting"):`,
+			Old: `r.Waiting >= maxWaiting }`,
+			New: `r.Waiting >= maxWaiting && !mutant("webhook-without-end-of-waiting") }`,
 		}},
 		Package: "server/webhook", Test: "TestBackPressure",
 	},

@@ -62,7 +62,8 @@ type rearm struct {
 	end  error // of the host
 }
 
-// wake wakes the jobs of a page that have an alarm to come, and waits for the last.
+// wake wakes the jobs of a page that have an alarm to come, and waits for the last. If it is cut off, the page does not
+// count: a wake-up that has ended with the context has not failed.
 func (r *rearm) wake(ctx context.Context, page []object.ObjectInfo) error {
 	now := r.host.Seams().Clock.Now()
 	var names []string
@@ -71,12 +72,17 @@ func (r *rearm) wake(ctx context.Context, page []object.ObjectInfo) error {
 			names = append(names, o.ID.Name)
 		}
 	}
+	failed := r.done.Failed
 	Each(r.host, names, r.atOnce, func(i int) {
 		if ctx.Err() == nil {
 			r.woken(r.host.Wake(ctx, storage.ID{Class: r.class, Name: names[i]}))
 		}
 	})
-	return cmp.Or(r.end, seam.Cause(ctx))
+	err := cmp.Or(r.end, seam.Cause(ctx))
+	if err != nil {
+		r.done.Failed = failed
+	}
+	return err
 }
 
 // woken notes how the wake-up of a job ended.

@@ -31,7 +31,7 @@ type Config struct {
 	// Backups is the repository for the backups of the host's store, best on another disk, see backup.Open. An admin
 	// makes one by POST /v1/backups or on the page; run it each night by a timer. Default: nil, and the server makes none.
 	Backups *backup.Repository
-	// Webhooks are the subscriptions of the host, whose Definitions were passed to object.Open, for an admin to see and change
+	// Webhooks are the subscriptions of the host for an admin to see and change
 	// at /v1/webhooks and on the page. Default: nil, and the server shows none.
 	Webhooks *webhook.Webhooks
 	// MaxImportBytes bounds the body of an import of an object, which is in a file of os.TempDir until it is stored.

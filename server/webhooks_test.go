@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// post office is a server with webhooks, of a host whose carts emit events, and a receiver that passes on the ids of what it gets.
+// post office is a server with webhooks, of a host with carts that emit events, and a receiver that passes on the ids of its requests.
 type postOffice struct {
 	*fixture
 	target string
@@ -193,7 +193,7 @@ func TestNoWebhooks(t *testing.T) {
 	}
 }
 
-// The pages show what the API shows, a new secret once, and run the verbs by forms. Proves U10.
+// The pages agree with the API, show a new secret once, and run the verbs by forms. Proves U10.
 func TestWebhookPages(t *testing.T) {
 	p := openPostOffice(t)
 	form := func(path, body string) reply {

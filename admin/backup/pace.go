@@ -16,7 +16,7 @@ const burstBytes = 8 << 20
 // LimitRate has Create read an open store at no more than so many bytes a second, so that commits do not wait for
 // the disk behind the copy. Content that the repository does not have yet is read twice: 10 GiB of it take six minutes
 // by default. Zero, or less, is no limit. CreateFrom, Verify and Restore have none. Default: DefaultRate.
-func (r *Repository) LimitRate(bytes int64) { r.rate.Store(max(bytes, 0)) }
+func (r *Repository) LimitRate(perSecondBytes int64) { r.rate.Store(max(perSecondBytes, 0)) }
 
 // pacer bounds how fast a backup reads. A nil pacer bounds nothing.
 type pacer struct {

@@ -10,7 +10,7 @@ import (
 )
 
 // An object is exported from a directory, which changes no byte of it, and imported by a
-// program into its own store. What is refused leaves no file and no object.
+// program into its own store. A refused transfer leaves no file and no object.
 //
 // Proves O27. Proves O28.
 func TestExportAndImport(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// The verbs of webhook do what the routes do, and print a secret once. Proves U10.
+// The verbs of webhook agree with the routes, and print a secret once. Proves U10.
 func TestWebhook(t *testing.T) {
 	ids := make(chan string, 100)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

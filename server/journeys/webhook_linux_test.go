@@ -79,7 +79,7 @@ func (b *bookkeeper) has() int {
 }
 
 // customer deposits a cent at a time until it is told to stop, and returns the balance, which is the number of its deposits:
-// also of those whose answer a kill has cut off.
+// also if a kill has cut off the answer.
 func customer(name string, at func() (url, token string), stop <-chan struct{}) (balance int) {
 	client := &http.Client{Timeout: 10 * time.Second}
 	for {

@@ -75,7 +75,7 @@ func (w *Webhooks) checkURL(text string) error {
 	case u.Hostname() == "":
 		return bad("has no host")
 	case u.User != nil:
-		return bad("has a user name, which the log would show: the signature says who sends")
+		return bad("has a user name, which the log would show; the signature names the sender")
 	case u.Fragment != "":
 		return bad("has a fragment")
 	case w.config.AllowPrivate:

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/server/webhook"
 )
 
-// rebinding is a resolver with a name server of the test, whose answers come one after another.
+// rebinding is a resolver with a name server of the test. Its answers come one after another.
 func rebinding(t *testing.T, answers ...string) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -57,7 +57,7 @@ func rebinding(t *testing.T, answers ...string) *net.Resolver {
 	}}
 }
 
-// No request goes to an address that is not public, whatever a name resolves to when the connection is made. Proves U5.
+// No request goes to an address that is not public, also if a name resolves to one only when the connection is made. Proves U5.
 func TestAddresses(t *testing.T) {
 	c := webhook.Config{Timeout: 5 * time.Second, Concurrency: 1}
 	for _, ip := range []string{

@@ -19,6 +19,14 @@ func bounded(t *testing.T, options func(*object.Options), send func(s *harness.S
 	boundedBy(t, nil, options, send, do)
 }
 
+// taking is a receiver that takes each delivery and counts them.
+func taking(sent *int) func(*harness.Sim, string, int) (int, error) {
+	return func(*harness.Sim, string, int) (int, error) {
+		*sent++
+		return http.StatusOK, nil
+	}
+}
+
 // boundedBy is bounded with Config.Waits.
 func boundedBy(t *testing.T, waits []time.Duration, options func(*object.Options), send func(s *harness.Sim, url string, signatures int) (int, error), do func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string)) {
 	t.Helper()
@@ -194,7 +202,7 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// A subscription whose class is quiet has missed nothing, though all events of the others expire. Proves U4.
+// A subscription to a quiet class has missed nothing, though all events of the others expire. Proves U4.
 func TestQuiet(t *testing.T) {
 	bounded(t, func(o *object.Options) { o.EventRetention = time.Hour }, func(*harness.Sim, string, int) (int, error) {
 		return http.StatusOK, nil
@@ -219,7 +227,7 @@ func verb(s *harness.Sim, f func(context.Context, object.Caller, string) error, 
 	s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error { return f(ctx, h, id) }))
 }
 
-// While a subscription is disabled nothing of it is sent, also no retry that is due; afterwards what waits goes out within a minute. Proves U7.
+// While a subscription is disabled nothing of it is sent, also no retry that is due; afterwards the waiting deliveries go out within a minute. Proves U7.
 func TestDisabled(t *testing.T) {
 	sent := 0
 	bounded(t, nil, func(*harness.Sim, string, int) (int, error) {
@@ -341,10 +349,7 @@ func TestGone(t *testing.T) {
 // A replay sends the events of its time span alone: from its beginning on, and before its end. Proves U8.
 func TestReplaySpan(t *testing.T) {
 	sent := 0
-	bounded(t, nil, func(*harness.Sim, string, int) (int, error) {
-		sent++
-		return http.StatusOK, nil
-	}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
+	bounded(t, nil, taking(&sent), func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
 		sent = 0
 		id := add(webhook.Subscription{URL: "https://example.com"})
 		var since, until time.Time
@@ -369,10 +374,7 @@ func TestReplaySpan(t *testing.T) {
 // An opening of the store begins the relays without a call, and at once. Proves U1.
 func TestOpening(t *testing.T) {
 	sent := 0
-	bounded(t, nil, func(*harness.Sim, string, int) (int, error) {
-		sent++
-		return http.StatusOK, nil
-	}, func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
+	bounded(t, nil, taking(&sent), func(s *harness.Sim, hooks *webhook.Webhooks, add func(webhook.Subscription) string) {
 		sent = 0
 		add(webhook.Subscription{URL: "https://example.com"})
 		s.Restart()

@@ -107,7 +107,7 @@ func New(c Config) (*Webhooks, error) {
 // partitions is how many objects share the deliveries.
 const partitions = 4
 
-// Definitions are what object.Open takes. The host needs object.Options.Feed.
+// Definitions are for object.Open. The host needs object.Options.Feed.
 func (w *Webhooks) Definitions() []object.Definition {
 	return []object.Definition{w.class, w.pool}
 }
@@ -116,7 +116,7 @@ func (w *Webhooks) Definitions() []object.Definition {
 var (
 	// ErrNotFound: there is no such subscription, or the delivery that is to be sent again is not of it or its event has expired.
 	ErrNotFound = errors.New("webhook: not found")
-	// ErrInvalid: the subscription, or the time span of a replay, is wrong. The text says what.
+	// ErrInvalid: the subscription, or the time span of a replay, is wrong. The text names the fault.
 	ErrInvalid = errors.New("webhook: invalid")
 	// ErrReplaying: a replay of the subscription is under way. Wait until it has ended.
 	ErrReplaying = errors.New("webhook: a replay is under way")

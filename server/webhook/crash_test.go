@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-dev/holdfast/server/webhook"
 )
 
-// deliveries is what a receiver has got, by subscription and event. It lives on when the host dies.
+// deliveries are those that a receiver has got, by subscription and event. It lives on when the host dies.
 type deliveries struct {
 	ids map[string]map[string]int // of an event, and how often each came
 }
@@ -65,7 +65,7 @@ func webhookWorld(s *harness.Sim, events, made int, during func(hooks *webhook.W
 	id := ""
 	s.OK(s.Retry(func() error {
 		return s.WithHost(func(ctx context.Context, h *object.Host) error {
-			if list, err := hooks.List(ctx, h, "", 10); err != nil || len(list) > 0 { // of a call whose answer was lost
+			if list, err := hooks.List(ctx, h, "", 10); err != nil || len(list) > 0 { // the answer of the call was lost
 				if len(list) > 0 {
 					id = list[0].ID
 				}

@@ -9,7 +9,7 @@
 //
 // A subscription is an object with a URL, filters, and a place in the feed of the host. Its relay turns the events behind the
 // place into deliveries. The deliveries and the new place are one commit, so each event has exactly one
-// delivery, whatever crashes (U1). A delivery is a task of a worker pool. It is sent at least once, always
+// delivery through every crash (U1). A delivery is a task of a worker pool. It is sent at least once, always
 // with the same header webhook-id, by which the receiver knows a repetition (U2).
 //
 // # A delivery
@@ -32,7 +32,7 @@
 //
 // Deliveries have no order: eight of a subscription are under way at a time, and more while some are tried again.
 //
-// # What is refused
+// # Refused URLs
 //
 // A URL comes from a user, and the server stands in an inner network. So a request goes to https and port 443 alone, and never to
 // an address that is not public: loopback, private, link-local, shared, multicast and the like. The address is checked when the
@@ -44,6 +44,6 @@
 // had 100,000 deliveries waiting for so long, has missed events: it emits webhook.gap with both places and
 // counts the gap (U4).
 //
-// Classes whose names begin with "holdfast." are left out, so that no delivery causes another. A
-// subscription whose Kinds name webhook.delivered, webhook.failed or webhook.gap gets these. A delivery of one of them emits none (U6).
+// Classes with names that begin with "holdfast." are left out, so that no delivery causes another. A
+// subscription gets webhook.delivered, webhook.failed or webhook.gap if its Kinds name them. A delivery of one of them emits none (U6).
 package webhook

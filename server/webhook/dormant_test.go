@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-// A restored store sends nothing before it is woken, neither what waits nor what happens in it. Then it sends each
+// A restored store sends nothing before it is woken: no waiting delivery, and no event of its own. Then it sends each
 // event with the id that it had before. Proves U1, O26.
 func TestDormant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

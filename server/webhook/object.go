@@ -46,7 +46,7 @@ const (
 	EventGap       = "webhook.gap"       // events have expired before they were sent; the payload is a Gap
 )
 
-// subscription is the object. Its turns own the fields without a comment of their own.
+// subscription is the object. Its turns own the fields up to rec.
 type subscription struct {
 	w   *Webhooks
 	st  *object.State
@@ -161,7 +161,7 @@ func (o *subscription) show(context.Context, struct{}) (Status, error) {
 	return s, nil
 }
 
-// target is what an attempt needs to know.
+// target describes the receiver to an attempt.
 type target struct {
 	Gone     bool // the subscription was removed
 	Disabled bool

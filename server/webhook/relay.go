@@ -78,7 +78,7 @@ func (o *subscription) relay(ctx context.Context) {
 	}
 }
 
-// follow relays what is there and waits for more. at is how far it has read, which is stored with the deliveries. A tap
+// follow relays all events so far and waits for more. at is how far it has read, which is stored with the deliveries. A tap
 // wakes it; it looks at the feed once more when the tap has begun, so that no event falls between.
 func (o *subscription) follow(ctx context.Context) error {
 	var at uint64
@@ -122,7 +122,7 @@ func (o *subscription) follow(ctx context.Context) error {
 	}
 }
 
-// held reports whether nothing is relayed, whatever happens, until a turn of the subscription pokes the relay.
+// held reports whether nothing is relayed until a turn of the subscription pokes the relay.
 func (r *record) held() bool { return r.Disabled != "" || r.Waiting >= maxWaiting }
 
 // wait waits for an event of a tap, if there is one, or for a poke.
@@ -146,7 +146,7 @@ func (o *subscription) wait(ctx context.Context, tap *object.Tap) error {
 	return err
 }
 
-// step reads a page of the feed and commits what follows of it. It reports whether to go on at once.
+// step reads a page of the feed and commits its deliveries. It reports whether to go on at once.
 func (o *subscription) step(ctx context.Context, rec record, at *uint64) (more bool, err error) {
 	switch {
 	case rec.held():
@@ -156,8 +156,9 @@ func (o *subscription) step(ctx context.Context, rec record, at *uint64) (more b
 	}
 	page, err := o.st.Driver().Feed(ctx, rec.filter(*at, relayEvents))
 	if errors.Is(err, object.ErrEventsMissed) {
+		missed := Gap{From: *at, To: page.Next}
 		*at = page.Next
-		return true, o.gap(ctx, Gap{From: rec.Place, To: page.Next})
+		return true, o.gap(ctx, missed)
 	}
 	if err != nil {
 		return false, err
@@ -221,7 +222,7 @@ func (r *record) wanted(events []object.TapEvent) (wanted []object.TapEvent) {
 	return wanted
 }
 
-// fitting are the first of the events, whose deliveries fit into one message to the pool, and the place behind them.
+// fitting are as many of the events as fit into one message to the pool, and the place behind them.
 func (o *subscription) fitting(events []object.TapEvent, next uint64) ([]object.TapEvent, uint64) {
 	room := o.st.Driver().MaxValueBytes() / 4
 	for i, e := range events {

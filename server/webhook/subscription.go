@@ -30,7 +30,7 @@ type Subscription struct {
 	// URL takes the deliveries. It begins with https:// and has no port but 443, unless Config.AllowPrivate is set, and
 	// at most 2,048 bytes.
 	URL string `json:"url"`
-	// Class is that of the objects whose events are sent. Default: all but those of Holdfast itself.
+	// Class has the objects of which events are sent. Default: all but those of Holdfast itself.
 	Class string `json:"class,omitempty"`
 	// Prefix begins the names of the objects. Default: all.
 	Prefix string `json:"prefix,omitempty"`
@@ -109,7 +109,7 @@ type Gap struct {
 	At   time.Time `json:"at"`
 }
 
-// Replay sends the events of a time span again, those whose time is not before Since and before Until.
+// Replay sends the events of a time span again, from Since on and before Until.
 type Replay struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
@@ -239,8 +239,8 @@ func (w *Webhooks) Rotate(ctx context.Context, from object.Caller, id string, ke
 // maxKeep bounds how long an old secret signs.
 const maxKeep = 30 * 24 * time.Hour
 
-// Replay sends all events of a time span again that are still kept, with the ids that they have had: those whose time is not before since and before until. It returns
-// at once; Status.Replay tells how far it is. Errors: ErrNotFound, ErrInvalid, ErrReplaying.
+// Replay sends the events of a time span again, from since on and before until, if they are still kept, with the ids that
+// they have had. It returns at once; Status.Replay tells how far it is. Errors: ErrNotFound, ErrInvalid, ErrReplaying.
 func (w *Webhooks) Replay(ctx context.Context, from object.Caller, id string, since, until time.Time) error {
 	if !since.Before(until) {
 		return fmt.Errorf("%w: the replay ends before it begins", ErrInvalid)

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-dev/holdfast/server/webhook"
 )
 
-// cart is an object whose turns emit events.
+// cart is an object that emits events.
 type cart struct{ st *object.State }
 
 var carts = object.Define("cart", func(_ context.Context, st *object.State) (*cart, error) { return &cart{st}, nil })
@@ -33,7 +33,7 @@ var pay = object.Handle(carts, "pay", func(c *cart, ctx context.Context, p paid)
 	return struct{}{}, c.st.Emit(ctx, p.Kind, map[string]any{"cents": p.Cents, "more": strings.Repeat("x", p.Bytes)})
 })
 
-// receiver is an endpoint that keeps what it gets, and answers as told.
+// receiver is an endpoint that keeps its requests, and answers as told.
 type receiver struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -304,7 +304,7 @@ func TestRotate(t *testing.T) {
 	}
 }
 
-// A payload that is too large is left out. A removed subscription is gone, and so is what waits for it.
+// A payload that is too large is left out. A removed subscription is gone, and so are its waiting deliveries.
 func TestLargeAndRemoved(t *testing.T) {
 	hooks, r := newHooks(t), newReceiver(t)
 	host := open(t, t.TempDir(), hooks)

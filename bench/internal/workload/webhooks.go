@@ -24,7 +24,7 @@ var (
 	})
 )
 
-// Webhooks is a host whose events go to a receiver on the loopback, which answers 200, by some subscriptions.
+// Webhooks is a host that sends its events to a receiver on the loopback, which answers 200, by some subscriptions.
 type Webhooks struct {
 	*Host
 	subscriptions int

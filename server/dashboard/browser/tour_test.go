@@ -81,7 +81,7 @@ func furnish(p *profile) *site {
 	return s
 }
 
-// subscribe sends an event to a receiver that is not there, and one to nobody.
+// subscribe has a failed delivery of one subscription, and none of a second one.
 func (s *site) subscribe() {
 	s.t.Helper()
 	for _, kinds := range [][]string{nil, {"never"}} {

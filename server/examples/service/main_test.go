@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -196,6 +197,9 @@ func TestCommandLine(t *testing.T) {
 			t.Errorf("%s: %d lines: %s", c.args, lines, out)
 		}
 		if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+			t.Errorf("%s: left behind: %v, %v", c.args, left, err)
+		}
+		if left, err := filepath.Glob("*.webhook-key"); err != nil || len(left) > 0 {
 			t.Errorf("%s: left behind: %v, %v", c.args, left, err)
 		}
 	}

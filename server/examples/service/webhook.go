@@ -16,6 +16,9 @@ import (
 
 // hooksOf makes the webhooks. A URL of the flag may be on this machine, and is tried again after seconds in place of hours.
 func hooksOf(o options) (*webhook.Webhooks, error) {
+	if err := os.MkdirAll(o.dir, 0o755); err != nil { // first, so that a wrong directory leaves no key
+		return nil, err
+	}
 	key, err := keyOf(o.dir + ".webhook-key")
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ var ErrBadTarget = pebblestore.ErrBadTarget
 // Checkpoint makes a copy of the store in the new directory dir, while commits go on: a store of
 // its own, with every commit that was made before the call and perhaps later ones. To its first
 // Open it is as though the power had failed at that moment. Tables are linked on the same disk and
-// copied to another one.
+// copied to another one. The copy of a view (Options.Over) is a store of its own, and no view.
 //
 // An error is the checkpoint's alone: dir is removed again, and the store lives on. It wraps
 // ErrBadTarget if dir exists or lies within the store, ErrNoSpace if less than
@@ -31,8 +31,7 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) error {
 	if s.readOnly {
 		return ErrReadOnly
 	}
-	e, ok := s.engine.(*pebblestore.Store)
-	if !ok {
+	if s.files == nil {
 		return errors.New("storage: checkpoint: the engine of this store keeps no files")
 	}
 	if err := s.enter(); err != nil {
@@ -45,7 +44,7 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) error {
 	}
 	// Close waits for the calls under way, of which this is one, so it must end by itself.
 	ended := func() error { return cmp.Or(s.Err(), seam.Cause(ctx)) }
-	if err := e.Checkpoint(dir, ended); err != nil {
+	if err := s.files.Checkpoint(dir, ended); err != nil {
 		if errors.Is(err, ErrBadTarget) || s.Err() != nil {
 			return err
 		}

@@ -161,10 +161,11 @@ func (s *Store) WaitFollowed(f *Follower, t Ticket) error {
 // on disk, also commits of others; its errors are those of WaitDurable. A commit is
 // visible a moment before it has a ticket. So a reader takes a ticket of its own, for
 // no change: the sync that covers it begins later than the read did, and serves all
-// goroutines that wait.
+// goroutines that wait. Over an engine that another process can take over (engine.Fenced) it always
+// waits for a sync, which shows that this process had not been replaced when the read was made.
 func (s *Store) WaitSeen() error {
 	p := &s.pipeline
-	if p.durable.Load() == p.began.Load() {
+	if !s.fenced && p.durable.Load() == p.began.Load() {
 		return s.Err()
 	}
 	p.began.Add(1)

@@ -19,6 +19,9 @@ var (
 	// ErrNoDirectory is returned by OpenReadOnly and Verify when there is no such directory;
 	// Open makes it.
 	ErrNoDirectory = errors.New("storage: no such directory")
+	// ErrMovedStore is returned by Open without Options.Over for a view of a log, and with it for
+	// a store of its own.
+	ErrMovedStore = errors.New("storage: the directory and the log do not belong together")
 	// ErrNotStore is returned by Open when the directory is not empty and was
 	// not made by Holdfast, or is no directory.
 	ErrNotStore = errors.New("storage: not a store")

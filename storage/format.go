@@ -27,18 +27,26 @@ type format struct {
 	version  int
 	shards   int
 	dormant  bool // a restored copy that Wake has not woken yet
+	view     bool // see Options.Over
 	complete bool // the store has been made: its database must exist
 }
 
 // readFormat reads the format file, or writes it into an empty directory. The caller
-// wants so many shards, or 0 for any number. It changes nothing in a directory that it
-// refuses: one with another version or number of shards, or with files of others.
-func readFormat(dir pebblestore.Dir, want int) (format, error) {
+// wants so many shards, or 0 for any number, and a view of a log or not. It changes nothing in a directory that it
+// refuses: one with another version or number of shards, with files of others, or that is the other of view and store.
+func readFormat(dir pebblestore.Dir, want int, view bool) (format, error) {
 	f, err := findFormat(dir, want)
-	if err == nil && f.version == 0 {
-		return createFormat(dir, cmp.Or(want, DefaultShards))
+	switch {
+	case err != nil:
+		return f, err
+	case f.version == 0:
+		return createFormat(dir, format{version: FormatVersion, shards: cmp.Or(want, DefaultShards), view: view})
+	case f.view && !view:
+		return f, fmt.Errorf("%w: %s is a view of a log: open it with that log, because it may lack what the log has", ErrMovedStore, dir.Path)
+	case view && !f.view:
+		return f, fmt.Errorf("%w: %s is a store of its own and no view of a log: name a new directory", ErrMovedStore, dir.Path)
 	}
-	return f, err
+	return f, nil
 }
 
 // findFormat reads the format file and changes nothing. Without a format file the version
@@ -86,7 +94,7 @@ func (u *unreadable) Unwrap() error { return u.error }
 
 // createFormat writes the format file of a store that is yet to be made. The directory
 // may hold files that a file system or this package puts there, and no others.
-func createFormat(dir pebblestore.Dir, shards int) (format, error) {
+func createFormat(dir pebblestore.Dir, f format) (format, error) {
 	other, err := otherFile(dir)
 	if err != nil {
 		return format{}, err
@@ -94,7 +102,6 @@ func createFormat(dir pebblestore.Dir, shards int) (format, error) {
 	if other != "" {
 		return format{}, fmt.Errorf("%w: %s holds other files (%s): name an empty directory", ErrNotStore, dir.Path, other)
 	}
-	f := format{version: FormatVersion, shards: shards}
 	return f, writeFormat(dir, f)
 }
 
@@ -162,11 +169,14 @@ func formatText(version, shards int) string { return format{version: version, sh
 
 // text is the content of the format file. Its last line is a checksum of the others: with a
 // wrong number of shards no object would be found. A program from before there were dormant
-// stores refuses one, because the checksum does not fit the lines that it knows.
+// stores, or views, refuses one, because the checksum does not fit the lines that it knows.
 func (f format) text() string {
 	text := fmt.Sprintf("holdfast store\nformat %d\nshards %d\n", f.version, f.shards)
 	if f.dormant {
 		text += "dormant\n"
+	}
+	if f.view {
+		text += "view\n"
 	}
 	return text + formatCheck(text) + "\n"
 }
@@ -191,7 +201,8 @@ func parseFormat(text string) (f format, err error) {
 	if f.shards, err = formatNumber(line, "shards"); err != nil {
 		return format{}, err
 	}
-	f.dormant = strings.HasPrefix(rest, "dormant\n")
+	rest, f.dormant = strings.CutPrefix(rest, "dormant\n")
+	f.view = strings.HasPrefix(rest, "view\n")
 	if f.shards > MaxShards || text != f.text() {
 		return format{}, errors.New("its checksum does not fit")
 	}

@@ -55,6 +55,11 @@ type Options struct {
 	Feed bool
 	// Pebble shapes the engine. Its Lock must be nil.
 	Pebble pebblestore.Options
+	// Over makes the engine of the store from the database in Dir, which is then a view: a copy of a state that
+	// is kept elsewhere, as in package shardlog. The engine owns the view, and closes it. If Over fails, Open closes it.
+	// A view is marked as such in its format file, and Open refuses it without Over, with ErrMovedStore. It
+	// excludes Witness and Engine. Default: the database is the engine.
+	Over func(view engine.Engine) (engine.Engine, error)
 	// Engine is used instead of Pebble in Dir, for simulations. It belongs to Open from
 	// the call on: the store closes it, and so does an Open that fails.
 	Engine engine.Engine
@@ -79,6 +84,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Shards < 0 || o.Shards > MaxShards {
 		return o, fmt.Errorf("storage: Options.Shards is %d: it must lie between 1 and %d", o.Shards, MaxShards)
 	}
+	if o.Over != nil && (o.Witness || o.Engine != nil) {
+		return o, errors.New("storage: Options.Over excludes Witness and Engine: the log that it is for tells of lost commits itself")
+	}
 	if o.WaitForLock < 0 {
 		return o, fmt.Errorf("storage: Options.WaitForLock is %v: it must not be negative", o.WaitForLock)
 	}
@@ -87,7 +95,7 @@ func (o Options) withDefaults() (Options, error) {
 
 // Open opens the store in o.Dir and makes it if the directory is absent or empty. It
 // holds the lock of the directory until Close. With Options.Engine it opens a store
-// over that engine instead, and touches no file. It returns ErrLocked, ErrFormat, ErrNotStore, ErrCorrupt or an error of
+// over that engine instead, and touches no file. It returns ErrLocked, ErrFormat, ErrNotStore, ErrMovedStore, ErrCorrupt or an error of
 // the file system, each of which names the directory; the store is then
 // unchanged.
 func Open(o Options) (*Store, error) {
@@ -145,7 +153,7 @@ func openEngine(o Options, bad error) (s *Store, err error) {
 
 // openLocked opens the store in a directory that this process has locked.
 func openLocked(o Options, dir pebblestore.Dir, lock *pebblestore.Lock) (*Store, error) {
-	format, err := readFormat(dir, o.Shards)
+	format, err := readFormat(dir, o.Shards, o.Over != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +166,12 @@ func openLocked(o Options, dir pebblestore.Dir, lock *pebblestore.Lock) (*Store,
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
-	s := newStore(o, db, format.shards)
-	s.dir, s.dormant = dir, format.dormant
+	e, err := o.engineOver(db)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	s := newStore(o, e, format.shards)
+	s.dir, s.files, s.dormant = dir, db, format.dormant
 	err = s.beginIn(dir, o)
 	switch {
 	case err != nil:
@@ -170,11 +182,19 @@ func openLocked(o Options, dir pebblestore.Dir, lock *pebblestore.Lock) (*Store,
 		err = changeFormat(dir, format)
 	}
 	if err != nil {
-		_ = db.Close() // err says why the store cannot be used
+		_ = e.Close() // err says why the store cannot be used
 		return nil, err
 	}
 	db.Own(lock)
 	return s, nil
+}
+
+// engineOver is the engine of a store over its database.
+func (o Options) engineOver(db *pebblestore.Store) (engine.Engine, error) {
+	if o.Over == nil {
+		return db, nil
+	}
+	return o.Over(db)
 }
 
 // beginIn begins the opening of a store over the database in a directory.

@@ -38,7 +38,7 @@ func advisedReader(dir string, err error) error { return remedy(dir, "read", err
 
 // remedy is advised for a process that must be able to do something with the files.
 func remedy(dir, do string, err error) error {
-	for _, own := range []error{ErrNoSpace, ErrLocked, ErrFormat, ErrNoDirectory, ErrNotStore, ErrAckedDataLost} {
+	for _, own := range []error{ErrNoSpace, ErrLocked, ErrFormat, ErrNoDirectory, ErrNotStore, ErrMovedStore, ErrAckedDataLost} {
 		if errors.Is(err, own) {
 			return err
 		}

@@ -17,7 +17,9 @@ import (
 // nothing but Close and Err: see Dead.
 type Store struct {
 	engine  engine.Engine
-	dir     pebblestore.Dir // zero for an engine of the caller's
+	dir     pebblestore.Dir    // zero for an engine of the caller's
+	files   *pebblestore.Store // the database in dir, which is the engine or the view of it; nil without dir
+	fenced  bool               // see engine.Fenced
 	seams   seam.Seams
 	shards  int
 	space   space
@@ -62,6 +64,7 @@ func newStore(o Options, e engine.Engine, shards int) *Store {
 	s := &Store{engine: e, seams: o.Seams, shards: shards, died: make(chan struct{})}
 	s.feed.on = o.Feed
 	s.pipeline.init(s, o.MaxUnsyncedBytes)
+	_, s.fenced = e.(engine.Fenced)
 	if m, ok := e.(engine.Mortal); ok {
 		m.OnDeath(func(err error) { _ = s.fail(err) })
 	}

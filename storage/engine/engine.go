@@ -58,6 +58,14 @@ type Mortal interface {
 	OnDeath(f func(error))
 }
 
+// Fenced is an Engine that another process can take over between two calls. Its reads say what this process
+// knows, so a Store asks with Sync before a reply that depends on reads alone leaves. Nil says that no other process
+// had taken over when the call began, also if nothing was applied since the Sync before.
+type Fenced interface {
+	Engine
+	Fenced()
+}
+
 // Errors of an engine, which the Store tells from all others.
 var (
 	// ErrNotFound is the answer of Get for a key that is absent.

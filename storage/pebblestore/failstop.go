@@ -67,6 +67,8 @@ type failStopFS struct {
 	end  *ending
 	void vfs.FS // files made after the end
 	sums *sums
+	// beforeTable is Options.BeforeTable; nil: there is none.
+	beforeTable func() error
 
 	lastRead atomic.Pointer[string] // the file opened last for reading
 	outside  atomic.Pointer[error]  // the first failed sync of a directory that is not the store's
@@ -143,6 +145,11 @@ func (fsys *failStopFS) guard(name string, open func() (vfs.File, error)) (vfs.F
 			return nil, err
 		}
 		return &outsideFile{f, fsys}, nil
+	}
+	if fsys.beforeTable != nil && isTable(name) && fsys.end.err() == nil {
+		if err := fsys.beforeTable(); err != nil {
+			fsys.end.fail(err)
+		}
 	}
 	if fsys.end.err() == nil {
 		f, err := open()

@@ -30,6 +30,13 @@ type Options struct {
 	// simulations cheap and exact. It raises the limits of the first level too,
 	// because writers would wait for ever for a compaction that never comes.
 	NoCompactions bool
+	// NoLog leaves out the log, for an engine that keeps its batches elsewhere. A crash takes the store back to the
+	// last table, and Sync makes one. A store that had a log until now must have been closed in order.
+	NoLog bool
+	// BeforeTable is called before each file of a table, or of blobs, is made. Its error ends the store, and no byte
+	// of the file reaches the disk. It may be called by several goroutines at a time, and must not
+	// wait for a batch that is being applied. Default: none.
+	BeforeTable func() error
 	// Lock is the lock of the directory if the caller holds it, from Dir.Lock.
 	// Default: Open takes the lock.
 	Lock *Lock
@@ -55,6 +62,7 @@ func (o Options) pebble(log *logger) *pebble.Options {
 		FS:           o.FS,
 		Logger:       log,
 		ReadOnly:     o.readOnly,
+		DisableWAL:   o.NoLog,
 		CacheSize:    cmp.Or(o.CacheBytes, 256<<20),
 		MemTableSize: uint64(cmp.Or(o.MemTableBytes, 64<<20)),
 		// The newest format carries checksums that name damage in the log.

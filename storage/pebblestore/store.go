@@ -24,6 +24,7 @@ type Store struct {
 	files    *failStopFS
 	copying  sync.Mutex // held while a Checkpoint is made, which waits for the disk
 	readOnly bool       // see OpenReadOnly
+	noLog    bool       // see Options.NoLog
 	lock     io.Closer  // of the directory, which the end of the database closes; nil: the caller's
 
 	syncing sync.Mutex // serializes Sync, because checkTail counts on it
@@ -107,13 +108,14 @@ func open(dir, manifest string, o Options) (e *Store, err error) {
 // openPebble opens the database behind a file system that stops at the first failed write.
 func openPebble(dir string, o Options, sums *sums, log *logger) (*Store, error) {
 	fsys := newFailStopFS(o.FS, dir, &log.end, sums)
+	fsys.beforeTable = o.BeforeTable
 	o.FS = fsys
 	db, err := pebble.Open(dir, o.pebble(log))
 	if err != nil {
 		_ = sums.close() // err comes first
 		return nil, fsys.blame(wrap("open "+dir, err))
 	}
-	e := &Store{db: db, log: log, sums: sums, dir: Dir{fsys.FS, dir}, files: fsys, readOnly: o.readOnly}
+	e := &Store{db: db, log: log, sums: sums, dir: Dir{fsys.FS, dir}, files: fsys, readOnly: o.readOnly, noLog: o.NoLog}
 	if err := fsys.takeOutside(); err != nil {
 		log.end.fail(err) // the name of the directory may not be durable
 	}
@@ -173,7 +175,7 @@ func (e *Store) Apply(repr []byte) (err error) {
 
 // Sync implements engine.Engine. It writes a record of no content and waits for it, since an empty batch
 // would not reach the log at all. Two such records in a log tell that all before
-// the first was synced (checkTail).
+// the first was synced (checkTail). Without a log it makes tables of all that is in memory.
 func (e *Store) Sync() (err error) {
 	if err := e.log.failed(); err != nil || e.readOnly {
 		return err
@@ -181,6 +183,12 @@ func (e *Store) Sync() (err error) {
 	defer e.log.recoverFatal(&err)
 	e.syncing.Lock()
 	defer e.syncing.Unlock()
+	if e.noLog {
+		if err := e.db.Flush(); err != nil {
+			return wrap("flush", err)
+		}
+		return e.log.failed()
+	}
 	if err := e.db.LogData(nil, pebble.Sync); err != nil {
 		return wrap("sync", err)
 	}

@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/admin"
+	"github.com/holdfast-dev/holdfast/admin/transfer"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
@@ -181,6 +183,10 @@ func TestJobs(t *testing.T) {
 	s, dir := define(), t.TempDir()
 	host, err := object.Open(object.Options{Dir: dir}, s.definitions()...)
 	check(t, err)
+	live := admin.Live(host, s.definitions()...)
+	if got := walk(t, live, admin.JobsOptions{}); got != nil {
+		t.Errorf("an empty store has the jobs %q", got)
+	}
 	fill(t, s, host)
 	hooks := []string{`debounce "hook/h1" running `, `debounce "hook/h2" paused `}
 	orders := []string{`workflow "order/o1" completed `, `workflow "order/o2" failed step "pay": card refused`}
@@ -216,7 +222,7 @@ func TestJobs(t *testing.T) {
 			}
 		}
 	}
-	same(admin.Live(host, s.definitions()...))
+	same(live) // with classes that had no object at its first list
 	check(t, host.Shutdown(t.Context()))
 
 	store, err := storage.OpenReadOnly(storage.Options{Dir: dir})
@@ -228,6 +234,35 @@ func TestJobs(t *testing.T) {
 	check(t, err)
 	same(admin.Live(other))
 	check(t, other.Shutdown(t.Context()))
+}
+
+// Proves G2: a job of a class that the host does not define is in the list as soon as an import has brought it, also if the host
+// has listed its jobs before.
+func TestJobsAfterAnImport(t *testing.T) {
+	s, ctx := define(), t.Context()
+	from, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, s.definitions()...)
+	check(t, err)
+	fill(t, s, from)
+	to, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, define().carts)
+	check(t, err)
+	a := admin.Live(to)
+	for _, step := range []struct {
+		id   storage.ID
+		want []string
+	}{
+		{s.reports.ID("c"), []string{`continuous "report/c" stopped no longer needed`}},
+		{s.hooks.ID("h2"), []string{`debounce "hook/h2" paused `, `continuous "report/c" stopped no longer needed`}},
+	} {
+		walk(t, a, admin.JobsOptions{})
+		var file bytes.Buffer
+		check(t, transfer.Export(ctx, from, step.id, &file, transfer.ExportOptions{}))
+		_, err := transfer.Import(ctx, to, bytes.NewReader(file.Bytes()), transfer.ImportOptions{})
+		check(t, err)
+		if got := walk(t, a, admin.JobsOptions{}); !slices.Equal(got, step.want) {
+			t.Errorf("after the import of %s: %q, want %q", step.id, got, step.want)
+		}
+	}
+	check(t, errors.Join(from.Shutdown(ctx), to.Shutdown(ctx)))
 }
 
 // Proves G2: options that do not fit are refused, and a page reads 2,000 objects at most.

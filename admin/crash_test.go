@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/admin"
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -20,7 +21,7 @@ func TestCrashBulkIsCountedAnew(t *testing.T) {
 	crashes.Try(t, func(s *harness.Sim) {
 		healed := false
 		images := workerpool.New(workerpool.Config[int, int]{
-			Name: "image", Partitions: 2, KeepDone: 100 * time.Hour,
+			Name: "image", Partitions: 2, Retention: jobs.Retention{Completed: 100 * time.Hour, Cancelled: 100 * time.Hour},
 			Work: func(_ context.Context, task *workerpool.Task[int]) (int, error) {
 				if !healed {
 					return 0, object.Permanent(errors.New("ill"))

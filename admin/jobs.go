@@ -76,7 +76,12 @@ func (a *Admin) Jobs(ctx context.Context, o JobsOptions) (JobPage, error) {
 	if err != nil {
 		return JobPage{}, fmt.Errorf("admin: Jobs: %w", err)
 	}
-	l := jobList{o: o}
+	l := jobList{o: o, known: a.known(), classes: []string{o.Class}}
+	if o.Class == "" {
+		if l.classes, err = a.classes(ctx); err != nil {
+			return JobPage{}, err
+		}
+	}
 	err = a.read(ctx, func(r object.Reader) error {
 		l.rows = r
 		return l.list(ctx, after)
@@ -120,21 +125,18 @@ func cursor(id storage.ID) string {
 
 // jobList is one call of Jobs.
 type jobList struct {
-	rows object.Reader
-	o    JobsOptions
-	page JobPage
-	read int // objects
+	rows  object.Reader
+	known map[string]bool // see Admin.known
+	o     JobsOptions
+	// classes are sorted. Those of a list of all jobs are at least the ones that have objects.
+	classes []string
+	page    JobPage
+	read    int // objects
 }
 
 // list lists the jobs behind after.
-func (l *jobList) list(ctx context.Context, after storage.ID) (err error) {
-	classes := []string{l.o.Class}
-	if l.o.Class == "" {
-		if classes, err = l.rows.StoredClasses(ctx); err != nil {
-			return err
-		}
-	}
-	for _, class := range classes {
+func (l *jobList) list(ctx context.Context, after storage.ID) error {
+	for _, class := range l.classes {
 		from := ""
 		switch {
 		case class < after.Class:
@@ -147,6 +149,14 @@ func (l *jobList) list(ctx context.Context, after storage.ID) (err error) {
 		}
 	}
 	return nil
+}
+
+// classes returns the classes whose objects may be jobs. A host knows its own without a read.
+func (a *Admin) classes(ctx context.Context) ([]string, error) {
+	if a.host != nil {
+		return a.host.KnownClasses(ctx)
+	}
+	return a.rows.StoredClasses(ctx)
 }
 
 // class lists the jobs of a class with ids behind after.
@@ -180,11 +190,32 @@ func (l *jobList) class(ctx context.Context, class, after string) error {
 	}
 }
 
+// known tells of classes whether they are ones of jobs, as the definitions of the program say, so that a list of all jobs
+// asks no rows of them: a look at the first objects of a class is a seek in each shard. Those of job types are internal.
+func (a *Admin) known() map[string]bool {
+	if a.host == nil {
+		return nil
+	}
+	known := make(map[string]bool)
+	for _, info := range a.host.Classes() {
+		if !info.Options.Internal {
+			known[info.Name] = false
+		}
+	}
+	for class, table := range a.tables {
+		known[class] = table.Kind() != "workerpool"
+	}
+	return known
+}
+
 // ofJobs reports whether a class may be one of jobs. A label is only on jobs, and a class that the
 // caller names is listed in any case, because a wrong guess would hide its jobs.
 func (l *jobList) ofJobs(ctx context.Context, class string) (bool, error) {
 	if l.o.Label != "" || l.o.Class != "" {
 		return true, nil
+	}
+	if is, ok := l.known[class]; ok {
+		return is, nil
 	}
 	first, err := l.rows.Objects(ctx, class, object.ObjectsOptions{Limit: probed})
 	if err != nil {

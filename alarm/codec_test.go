@@ -22,6 +22,8 @@ var someRow = Row{
 	LastError: "no route to host",
 	Dead:      true,
 	CutEpoch:  9,
+
+	OwnersLost: 4,
 }
 
 func TestRowRoundTrip(t *testing.T) {
@@ -36,6 +38,8 @@ func TestRowRoundTrip(t *testing.T) {
 			LastError: rapid.StringN(-1, -1, MaxErrorBytes).Draw(t, "error"),
 			Dead:      rapid.Bool().Draw(t, "dead"),
 			CutEpoch:  rapid.Uint64().Draw(t, "cut epoch"),
+
+			OwnersLost: rapid.IntRange(0, math.MaxInt32).Draw(t, "owners lost"),
 		}
 		got, err := DecodeRow(AppendRow(nil, r))
 		if err != nil || got != r {
@@ -54,6 +58,7 @@ func TestRowOfAnOlderVersion(t *testing.T) {
 		{Due: due, Gen: someRow.Gen, Scheduled: someRow.Scheduled, Attempt: 3, Crashes: 1},
 		{Due: due, Gen: someRow.Gen, Scheduled: someRow.Scheduled, Attempt: 3, Crashes: 1, Dead: true},
 		{Due: due, Gen: someRow.Gen, Scheduled: someRow.Scheduled, Attempt: 3, Crashes: 1, Dead: true, LastError: someRow.LastError},
+		{Due: due, Gen: someRow.Gen, Scheduled: someRow.Scheduled, Attempt: 3, Crashes: 1, Dead: true, LastError: someRow.LastError, CutEpoch: 9},
 		someRow,
 	}
 	var got []Row

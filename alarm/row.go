@@ -28,13 +28,15 @@ type Row struct {
 	LastError string    // of the last failed attempt, at most MaxErrorBytes
 	Dead      bool      // a dead letter: retries are used up and no index entry exists
 	CutEpoch  uint64    // the opening of the store that ended during the last attempt; 0 for none
+	// OwnersLost counts the attempts in a row that a take-over of the store by another node cut off.
+	OwnersLost int
 }
 
 // A row is, with uvarint for each number and for the length of a text:
 //
-//	version (1 byte) | due | gen | scheduled | attempt | crashes | flags | last error | cut epoch
+//	version (1 byte) | due | gen | scheduled | attempt | crashes | flags | last error | cut epoch | owners lost
 //
-// The cut epoch is left out if it is 0.
+// The owners lost are left out if they are 0, and then the cut epoch too if it is 0.
 // Fields are only ever added at the end. A reader takes the fields it knows: those
 // that an older writer did not have are zero (scheduled: due), fields that a
 // newer one added are passed over.
@@ -54,8 +56,11 @@ func AppendRow(dst []byte, r Row) []byte {
 	w = w.Uint(uint64(Nanos(r.Due))).Uint(r.Gen).Uint(uint64(Nanos(r.Scheduled)))
 	w = w.Uint(uint64(max(r.Attempt, 0))).Uint(uint64(max(r.Crashes, 0))).Uint(flags)
 	w = w.Text(Cut(r.LastError, MaxErrorBytes))
-	if r.CutEpoch != 0 {
+	if r.CutEpoch != 0 || r.OwnersLost > 0 {
 		w = w.Uint(r.CutEpoch)
+	}
+	if r.OwnersLost > 0 {
+		w = w.Uint(uint64(r.OwnersLost))
 	}
 	return w
 }
@@ -74,7 +79,7 @@ func DecodeRow(b []byte) (Row, error) {
 	r.Attempt, r.Crashes = countIn(&d), countIn(&d)
 	r.Dead = d.Uint()&rowFlagDead != 0
 	r.LastError = Cut(d.Text(), MaxErrorBytes)
-	r.CutEpoch = d.Uint()
+	r.CutEpoch, r.OwnersLost = d.Uint(), countIn(&d)
 	if version == 0 || !d.OK() {
 		return Row{}, fmt.Errorf("%w: row %x", ErrCorrupt, b)
 	}

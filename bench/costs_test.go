@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/seam"
 )
@@ -95,7 +96,7 @@ var costs = []cost{
 		return per(m.Meters(), 64, 20_000, m.Pass)
 	}},
 	{"a task of a pool, enqueue to done", measure.Costs{"allocs": 15.1, "bytes": 2000, "commits": 1.06, "log bytes": 395}, func(t *testing.T) (measure.Costs, error) {
-		p, err := workload.OpenPool(t.TempDir(), -1)
+		p, err := workload.OpenPool(t.TempDir(), workerpool.AtOnce)
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +104,7 @@ var costs = []cost{
 		return after(p.Meters(), 20_000, func(_, n int) error { return p.Run(context.Background(), n, nil) })
 	}},
 	{"a task of a pool with one phase, enqueue to done", measure.Costs{"allocs": 95, "bytes": 9850, "commits": 3.06, "log bytes": 1660}, func(t *testing.T) (measure.Costs, error) {
-		p, err := workload.OpenPhases(t.TempDir(), -1)
+		p, err := workload.OpenPhases(t.TempDir(), workerpool.AtOnce)
 		if err != nil {
 			return nil, err
 		}

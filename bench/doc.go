@@ -3,7 +3,7 @@
 // Pebble, so that a figure is a ratio of one run on one machine. README.md tells how to
 // run it and how to read it.
 //
-//   - cmd/holdfast-bench measures the rows P1 to P37, P39, P42 and P43 of docs/PERFORMANCE.md, and the
+//   - cmd/holdfast-bench measures the rows P1 to P37, P39 and P42 to P50 of docs/PERFORMANCE.md, and the
 //     scenarios of a large store.
 //   - cmd/holdfast-plot draws its JSON.
 //   - The Go benchmarks of this package are seven of the rows, for profiles and

@@ -7,13 +7,19 @@ require (
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/holdfast-dev/holdfast v0.0.0
 	github.com/holdfast-dev/holdfast/server v0.0.0
+	github.com/holdfast-dev/holdfast/storage/shardlog/pglog v0.0.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3
 	golang.org/x/sync v0.24.0
 	gonum.org/v1/plot v0.17.0
 )
 
-require github.com/standard-webhooks/standard-webhooks/libraries v0.0.1 // indirect
+require (
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/pgx/v5 v5.12.0 // indirect
+	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1 // indirect
+)
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect
@@ -58,3 +64,5 @@ require (
 replace github.com/holdfast-dev/holdfast => ../
 
 replace github.com/holdfast-dev/holdfast/server => ../server
+
+replace github.com/holdfast-dev/holdfast/storage/shardlog/pglog => ../storage/shardlog/pglog

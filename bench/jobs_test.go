@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/raw"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
@@ -59,7 +60,7 @@ func BenchmarkP7(b *testing.B) {
 // empty work.
 func BenchmarkP12(b *testing.B) {
 	b.Run("holdfast", func(b *testing.B) {
-		p, err := workload.OpenPool(b.TempDir(), -1)
+		p, err := workload.OpenPool(b.TempDir(), workerpool.AtOnce)
 		if err != nil {
 			b.Fatal(err)
 		}

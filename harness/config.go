@@ -33,6 +33,8 @@ type Config struct {
 const (
 	storeMap    = "map"
 	storePebble = "pebble"
+	storeLog    = "log"
+	storeTaken  = "takeover"
 )
 
 // Option changes how a scenario is run, or adds a checker.
@@ -88,6 +90,17 @@ func MapStore() Option { return func(c *Config) { c.newDisk, c.store = newMapDis
 // PebbleStore keeps the store in Pebble, on a file system in memory that loses unsynced
 // writes at a crash.
 func PebbleStore() Option { return func(c *Config) { c.newDisk, c.store = newPebbleDisk, storePebble } }
+
+// LogStore keeps the store in a log (package shardlog). Each process is another machine that takes the log over with an empty view or
+// an old one, so nothing is left of the one before but the log. An append that was under way has landed, or a part of its
+// batches has, or none.
+func LogStore() Option { return func(c *Config) { c.newDisk, c.store = newLogDisk, storeLog } }
+
+// TakeoverStore is LogStore with another name for each process, so that what a crash cuts off counts as the loss of an owner (A8, R4). With
+// LogStore all have the name of one node that is started again, and a crash counts as a crash.
+func TakeoverStore() Option {
+	return func(c *Config) { c.newDisk, c.store = newTakeoverDisk, storeTaken }
+}
 
 // words are the options that Replay needs, for people.
 func (c *Config) words() string {

@@ -22,7 +22,7 @@ type override struct {
 var overrides = []override{
 	{"depth", "1 or 2", func(c *Config, v string) error { return setInt(&c.depth, v, 1, 2) }},
 	{"budget", "a number of schedules, from 1", func(c *Config, v string) error { return setInt(&c.budget, v, 1, 1<<40) }},
-	{"store", "map or pebble", setStore},
+	{"store", "map, pebble, log or takeover", setStore},
 	{"seed", "a number", func(c *Config, v string) (err error) {
 		c.seed, err = strconv.ParseUint(v, 10, 64)
 		return err
@@ -46,6 +46,10 @@ func setStore(c *Config, value string) error {
 		MapStore()(c)
 	case storePebble:
 		PebbleStore()(c)
+	case storeLog:
+		LogStore()(c)
+	case storeTaken:
+		TakeoverStore()(c)
 	default:
 		return fmt.Errorf("there is no store %q", value)
 	}

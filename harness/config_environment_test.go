@@ -102,6 +102,6 @@ func TestBadOverrides(t *testing.T) {
 	} {
 		t.Setenv("HOLDFAST_CRASHTEST", value)
 		said := fatal(t, func(t testing.TB) { harness.Exhaust(t, cartScenario) })
-		mustSay(t, said, "HOLDFAST_CRASHTEST", want, "valid keys", "budget= a number of schedules", "store= map or pebble", "report=")
+		mustSay(t, said, "HOLDFAST_CRASHTEST", want, "valid keys", "budget= a number of schedules", "store= map, pebble, log or takeover", "report=")
 	}
 }

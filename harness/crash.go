@@ -94,7 +94,9 @@ func (s *Sim) onDeath(*machine.Process) {
 	}
 	s.torn = 0
 	if s.shadow != nil {
-		s.shadow = s.shadow.Crash(kept)
+		// Batches come while a log appends, so the shadow was not synced with each sync.
+		durable := s.shadow.Unsynced() - unsynced
+		s.shadow = s.shadow.Crash(durable + kept)
 	}
 	s.gate.died(unsynced - kept)
 	s.host = nil

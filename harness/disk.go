@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/holdfast-dev/holdfast/harness/internal/machine"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/engine"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
@@ -12,8 +13,8 @@ import (
 
 // disk holds the store; it survives the processes of one simulation.
 type disk interface {
-	// open returns the engine for the next process.
-	open() (engine.Engine, error)
+	// open returns the engine for the next process, which has these seams.
+	open(seams seam.Seams) (engine.Engine, error)
 	// unsynced is the number of batches that a crash could lose now.
 	unsynced() int
 	// crash takes the disk from the process that died. The synced batches survive, and
@@ -33,7 +34,7 @@ type mapDisk struct{ mem *memstore.Store }
 
 func newMapDisk() disk { return &mapDisk{memstore.New()} }
 
-func (d *mapDisk) open() (engine.Engine, error) {
+func (d *mapDisk) open(seam.Seams) (engine.Engine, error) {
 	d.mem = d.mem.Crash(keepAll) // opened again, because an earlier process may have closed it
 	return d.mem, nil
 }
@@ -87,10 +88,13 @@ func (g *guarded) Sync() error {
 	if err := g.s.breaks(g.p, atSync); err != nil {
 		return err
 	}
-	if g.s.shadow != nil {
+	if err := g.Engine.Sync(); err != nil {
+		return err
+	}
+	if g.s.shadow != nil && g.s.disk.unsynced() == 0 {
 		_ = g.s.shadow.Sync()
 	}
-	return g.Engine.Sync()
+	return nil
 }
 
 func (g *guarded) Close() error {
@@ -102,6 +106,27 @@ func (g *guarded) Close() error {
 		_ = g.s.shadow.Sync()
 	}
 	return g.Engine.Close()
+}
+
+// guardedLog is a guarded engine over a log.
+type guardedLog struct {
+	guarded
+	log engine.Fenced
+}
+
+func (g *guardedLog) GiveUp() { g.log.GiveUp() }
+
+func (g *guardedLog) Replaced() bool { return g.log.Replaced() }
+
+func (g *guardedLog) Full() error { return g.log.Full() }
+
+// guard returns an engine as the process p sees it.
+func (s *Sim) guard(e engine.Engine, p *machine.Process) engine.Engine {
+	g := guarded{e, p, s}
+	if log, ok := e.(engine.Fenced); ok {
+		return &guardedLog{g, log}
+	}
+	return &g
 }
 
 // storedState is a store opened over a copy of the stored rows, apart from every host.

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/holdfast-dev/holdfast/internal/crashfs"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/engine"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
@@ -110,7 +111,7 @@ func (e *trackedPebble) Close() error {
 	return e.Engine.Close()
 }
 
-func (d *pebbleDisk) open() (engine.Engine, error) {
+func (d *pebbleDisk) open(seam.Seams) (engine.Engine, error) {
 	d.close()
 	e, err := openPebble(d.fs)
 	if err != nil {
@@ -153,7 +154,7 @@ func (d *pebbleDisk) view() (*memstore.Store, error) {
 	if d.engine != nil && !d.engine.closed {
 		engine = d.engine
 	} else {
-		e, err := d.open()
+		e, err := d.open(seam.Seams{})
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/engine"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
@@ -21,7 +22,7 @@ func tornAfter(t *testing.T, seed uint64, toShadow func(shadow *memstore.Store, 
 	t.Helper()
 	const batches, synced = 8, 2
 	d, shadow := newPebbleDisk().(*pebbleDisk), memstore.New()
-	e, err := d.open()
+	e, err := d.open(seam.Seams{})
 	if err != nil {
 		t.Fatal(err)
 	}

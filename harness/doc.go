@@ -76,7 +76,7 @@
 //
 //	depth=   1 or 2, as the option Depth
 //	budget=  schedules of each Exhaust, as the option Budget
-//	store=   map or pebble
+//	store=   map, pebble, log or takeover
 //	seed=    of each Exhaust, as the option Seed; Check takes rapid's -rapid.seed
 //	workers= runs of each Exhaust at a time, as the option Workers
 //	report=  a file, by its absolute path, to which each of them appends its

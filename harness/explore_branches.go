@@ -62,7 +62,7 @@ func (e *explorer) survivors(h hit) []crash {
 	switch tears := e.cfg.store == storePebble; {
 	case tears && h.Name == "sync/before":
 		return []crash{none, all, torn}
-	case strings.HasPrefix(h.Name, "commit/"), strings.HasPrefix(h.Name, "sync/"), strings.HasPrefix(h.Name, "ack/"):
+	case strings.HasPrefix(h.Name, "commit/"), strings.HasPrefix(h.Name, "sync/"), strings.HasPrefix(h.Name, "append/"), strings.HasPrefix(h.Name, "ack/"):
 		return []crash{none, all}
 	case tears:
 		return []crash{torn}

@@ -12,7 +12,7 @@ import (
 type Report struct {
 	Test  string `json:"test,omitempty"` // its name; empty for Explore
 	Kind  string `json:"kind"`           // exhaust, check or fuzz
-	Store string `json:"store"`          // map or pebble
+	Store string `json:"store"`          // map, pebble, log or takeover
 	Seed  uint64 `json:"seed"`
 
 	Points     int            `json:"points"`            // of the run without a crash

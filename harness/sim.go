@@ -150,20 +150,20 @@ func (s *Sim) boot() {
 // tryBoot starts one process, and reports false if it died before its main was
 // through.
 func (s *Sim) tryBoot() bool {
-	engine, err := s.disk.open()
-	if err != nil {
-		s.Fatalf("the store cannot be opened after crash %d: %v", s.crashes, err)
-	}
-	s.scenes.opened(s.disk)
 	s.starts++
 	s.proc = s.m.Start(s.starts)
 	seams := s.proc.Seams()
 	seams.Probe = &processProbe{Process: s.proc, s: s, turns: make(map[any]*watchedTurn)}
+	engine, err := s.disk.open(seams)
+	if err != nil {
+		s.Fatalf("the store cannot be opened after crash %d: %v", s.crashes, err)
+	}
+	s.scenes.opened(s.disk)
 	p := &Process{
 		Seams:  seams,
 		Number: s.starts,
 		Store: storage.Options{
-			Engine: &guarded{engine, s.proc, s}, Shards: s.cfg.shards, MinFreeBytes: -1, Seams: seams,
+			Engine: s.guard(engine, s.proc), Shards: s.cfg.shards, MinFreeBytes: -1, Seams: seams,
 		},
 	}
 	ended := false

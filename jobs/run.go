@@ -23,6 +23,9 @@ type Run struct {
 	// as they may be its doing, and CutEpoch is the opening of the last one.
 	Cuts     int    `json:"cuts,omitempty"`
 	CutEpoch uint64 `json:"cutEpoch,omitempty"`
+	// OwnersLost counts the take-overs in a row by another node, over a replicated log, that cut off an execution of this run. They
+	// are no crashes, because a node is also replaced when it cannot be reached.
+	OwnersLost int `json:"ownersLost,omitempty"`
 	// Scheduled is the time that the run was due at.
 	Scheduled time.Time `json:"scheduled,omitzero"`
 	// FirstAt is when the first execution began.

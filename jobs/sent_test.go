@@ -52,7 +52,7 @@ func newSendable() *sendable {
 	queues := map[string]int{"mail": 1}
 	return &sendable{
 		pool: workerpool.New(workerpool.Config[parcel, string]{Name: "pool", Work: weigh, Queues: queues}),
-		wide: workerpool.New(workerpool.Config[parcel, string]{Name: "wide", Work: weigh, Queues: queues, Partitions: 3}),
+		wide: workerpool.New(workerpool.Config[parcel, string]{Name: "wide", Work: weigh, Queues: queues, Partitions: 3, Webhooks: everyURL{}}),
 		clock: continuous.New(continuous.Config[parcel]{
 			Name: "clock", Schedule: jobs.Every(time.Hour), StartLater: true,
 			Run: func(context.Context, *continuous.Run[parcel]) error { return nil },
@@ -64,6 +64,11 @@ func newSendable() *sendable {
 		trip: newTrips(),
 	}
 }
+
+// everyURL is the Webhooks of a pool of which no task with a URL ends.
+type everyURL struct{ workerpool.Webhooks }
+
+func (everyURL) Allow(string) error { return nil }
 
 // newTrips returns a workflow that waits for a signal.
 func newTrips() *workflow.Workflow[parcel, string] {
@@ -94,11 +99,11 @@ var (
 // rich are options of each kind.
 var rich = []workerpool.Option{
 	workerpool.Key("k"), workerpool.Queue("mail"), workerpool.Priority(5), workerpool.Delay(time.Minute),
-	workerpool.At(time.Unix(1e9, 0).UTC()), workerpool.Idempotent("once", time.Hour), workerpool.Unique("only"),
+	workerpool.At(time.Unix(1e9, 0).UTC()), workerpool.Idempotent("once", time.Hour), workerpool.Unique("only"), workerpool.Webhook("https://example.com/hook"),
 }
 
 const richJSON = `{"In":{"To":"anna","Grams":250},"Options":{"Key":"k","Queue":"mail","Priority":5,"Delay":60000000000,` +
-	`"At":"2001-09-09T01:46:40Z","Once":"once","OnceFor":3600000000000,"Unique":"only"}}`
+	`"At":"2001-09-09T01:46:40Z","Once":"once","OnceFor":3600000000000,"Unique":"only","Webhook":"https://example.com/hook"}}`
 
 // verbs are all verbs of all job types. The bytes of those that can be sent are stored
 // format: FORMAT.md shows them.

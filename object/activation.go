@@ -162,12 +162,15 @@ func (a *activation) yield() {
 }
 
 // begin notes that a turn gets the object. It also wakes the watch over turns that hold
-// their object too long. The caller holds mu.
+// their object too long, and the one over a log. The caller holds mu.
 func (a *activation) begin(what *string) {
 	a.running, a.begun, a.what = true, true, what
 	a.turns++
 	if w := &a.host.held; !w.awake.Load() {
 		w.wake(a)
+	}
+	if s := a.host.suspension; s != nil && !s.awake.Load() {
+		s.wake()
 	}
 }
 
@@ -243,12 +246,16 @@ func (c *hosted) again(rs []*Request) {
 }
 
 // refuse answers calls with err without running them. The calls are out of the queue. A
-// call that is abandoned needs no answer, because its caller has returned already.
+// call that is abandoned needs no answer, because its caller has returned already. The text of err may tell
+// something that a handler has read, so over a log it waits as an error of the handler does.
 func (h *Host) refuse(err error, rs ...*Request) {
 	for _, r := range rs {
 		switch {
 		case r.progress.CompareAndSwap(waiting, started), r.progress.Load() == started:
 			r.err = err
+			if r.gated {
+				r.ticket = h.store.Seen(r.ticket)
+			}
 			r.finish(h)
 		case r.progress.Load() == departed:
 			r.finish(h)
@@ -299,7 +306,7 @@ func (a *activation) accept(ctx context.Context, r *Request, mayRun bool) (inlin
 //   - Its handler runs: the caller leaves with ErrUnknown, because the turn may still
 //     commit or fail.
 //   - Its turn has ended: the outcome is known, so await waits for the reply, which
-//     only the disk can delay.
+//     only the disk can delay, or a replicated log (hold).
 //
 // The channel done goes back to the pool only if this goroutine has received from it,
 // because otherwise a late answer could reach the next request.
@@ -310,8 +317,9 @@ func (a *activation) await(ctx context.Context, r *Request) error {
 	case r.progress.CompareAndSwap(waiting, abandoned):
 		return named(a.object.ID, cause)
 	case r.depart(a.host):
-		return fmt.Errorf("%s: %w: %w", a.object.ID, ErrUnknown, cause)
+		return unknown(a.object.ID, cause)
 	default:
+		a.host.store.Hurry(&r.follower)
 		_ = a.host.seams.Executor.Wait(context.Background(), r.done)
 	}
 	a.host.doneChans.Put(r.done)

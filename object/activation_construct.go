@@ -214,7 +214,7 @@ func (a *activation) cutOff() (bool, error) {
 		return err == nil && m.epoch != a.host.store.Epoch(), err
 	}
 	row, err := a.alarm()
-	return row != nil && row.Crashes > 0, err
+	return row != nil && row.Crashes+row.OwnersLost > 0, err
 }
 
 // reset ends the instance of the activation for the given cause: its routines are cancelled,

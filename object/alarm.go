@@ -21,6 +21,9 @@ type AlarmInfo struct {
 	LastError string `json:"lastError,omitempty"`
 	// Crashed is true if the process crashed during the attempt before.
 	Crashed bool `json:"crashed,omitempty"`
+	// OwnersLost counts the attempts in a row, up to the one before, that were cut off because another node has taken the store
+	// over. On one machine it is zero.
+	OwnersLost int `json:"ownersLost,omitempty"`
 }
 
 // SetAlarm sets the object's one alarm, in place of the one it may have. It is part of
@@ -173,10 +176,12 @@ func (f *firing) run(ctx context.Context, a *activation) error {
 		Attempt:   row.Attempt + 1,
 		LastError: row.LastError,
 		Crashed:   row.Crashes > 0,
+
+		OwnersLost: row.OwnersLost,
 	})
 }
 
-// stopped turns an alarm that is charged with MaxAlarmCrashes crashes into a dead
+// stopped turns an alarm that is charged with MaxAlarmCrashes crashes, or was cut off by maxOwnersLost take-overs in a row, into a dead
 // letter. It does so before any user code runs, because the constructor might crash the
 // process as well. It reports whether the turn is done. The caller owns the turn.
 func (f *firing) stopped(t *turn) (bool, error) {
@@ -184,16 +189,36 @@ func (f *firing) stopped(t *turn) (bool, error) {
 	if err := a.locate(); err != nil {
 		return false, err
 	}
-	charges := int(f.charges)
 	row, err := a.alarm()
-	if err != nil || row == nil || row.Gen != f.gen || charges < a.hosted.options.MaxAlarmCrashes || charges == 0 {
+	if err != nil || row == nil || row.Gen != f.gen {
 		return false, err
 	}
+	reason, cause := a.hosted.killer(int(f.charges), row.OwnersLost, "alarm")
+	if cause == nil {
+		return false, nil
+	}
 	t.state = nil
-	t.deadLetter(*row, fmt.Errorf("the process died %d times in a row while this alarm was handled, and no other suspect was", charges), "crashes")
+	t.deadLetter(*row, cause, reason)
 	err = t.commit(false)
 	f.settled = err == nil
 	return true, err
+}
+
+// maxOwnersLost is how many take-overs in a row by other nodes an alarm or a message survives. They are no fault of it, but one that
+// kills each node that handles it must not go round for ever. It is recovery.MaxOwnersLost. A class that survives more crashes
+// survives as many owners.
+const maxOwnersLost = 20
+
+// killer returns the reason of the dead letter of an alarm or a message that must not be handled again, and why: the crashes that it
+// is charged with, or the owners that were lost in a row while it was handled. A nil cause: it may be handled.
+func (c *hosted) killer(charges, ownersLost int, what string) (reason string, cause error) {
+	switch {
+	case charges > 0 && charges >= c.options.MaxAlarmCrashes:
+		return "crashes", fmt.Errorf("the process died %d times in a row while this %s was handled, and no other suspect was", charges, what)
+	case ownersLost >= max(maxOwnersLost, c.options.MaxAlarmCrashes):
+		return "owners lost", fmt.Errorf("%d owners of the log were lost in a row while this %s was handled", ownersLost, what)
+	}
+	return "", nil
 }
 
 // failed stores the alarm that follows a failed attempt, in a commit of its own, because
@@ -261,7 +286,7 @@ func (f *firing) next(a *activation, cause error) (next *alarm.Row, dead string)
 	h := a.host
 	row := *f.row
 	row.Attempt++
-	row.Crashes, row.CutEpoch = 0, 0
+	row.Crashes, row.CutEpoch, row.OwnersLost = 0, 0, 0
 	row.LastError = cause.Error()
 	row.Gen = h.store.NextSeq()
 	if IsPermanent(cause) {

@@ -203,7 +203,7 @@ func (h *Host) fly(entries []alarm.Entry, loose bool) {
 // announce stores which alarms are about to be handled, and waits until that is durable.
 // It returns the number of the flight. The same batch deletes the rows of flights that
 // are over, so that their deletion costs no commit of its own. Goroutines of fly call it;
-// it does not hold mu while it waits for the disk.
+// it does not hold mu while it waits for the disk. While the host is suspended it waits for the log.
 func (l *flightLog) announce(entries []alarm.Entry) (n uint64, err error) {
 	h := l.host
 	// Take the flights that are over, so that no other announce deletes their rows too.
@@ -226,7 +226,9 @@ func (l *flightLog) announce(entries []alarm.Entry) (n uint64, err error) {
 		l.over(done...) // their rows are still there
 		return 0, err
 	}
-	return n, h.store.WaitDurable(t)
+	err = h.store.WaitDurable(t)
+	h.suspension.await()
+	return n, err
 }
 
 // depart makes an alarmCall for each alarm of a flight and gives them to the runway. Each

@@ -80,13 +80,15 @@ const (
 // first. The cases are:
 //
 //   - The last process ended in order, or q was written before such an end: nothing.
+//   - Another node has taken the store over: nothing new, because that is no fault of the work. The suspects and the charges
+//     of before stay; see keep.
 //   - It crashed while there were no suspects: work that two crashes in a row have cut off
 //     becomes a suspect, see suspected.
 //   - It crashed while all suspects were held back: none of them was the cause. They are
 //     held back again, together with all work that this crash cut off. After straysMax
 //     such crashes in a row the cause is outside, and the search is given up.
 //   - It crashed during a trial: the group on trial is to blame; see narrow.
-func (q *inquiry) judge(crash storage.Previous) inquiry {
+func (q *inquiry) judge(crash storage.Previous, ownerLost bool) inquiry {
 	next := inquiry{cleared: crash.Epoch, need: cutsOfSuspect}
 	if crash.Clean || crash.Epoch == 0 {
 		return next
@@ -95,6 +97,8 @@ func (q *inquiry) judge(crash storage.Previous) inquiry {
 	next.cleared = max(q.cleared, orderly)
 	switch {
 	case q.epoch <= orderly:
+	case ownerLost:
+		q.keep(&next)
 	case q.phase == holding && q.strays+1 >= straysMax:
 		next.cleared = q.epoch
 	case q.phase == holding:
@@ -105,6 +109,19 @@ func (q *inquiry) judge(crash storage.Previous) inquiry {
 		next.plan, next.charges = q.narrow()
 	}
 	return next
+}
+
+// keep takes into next what was known of the suspects, but for the groups that were tried already and have run without a crash.
+func (q *inquiry) keep(next *inquiry) {
+	next.strays = q.strays
+	if q.phase == noSuspects {
+		return
+	}
+	left := q.plan
+	if q.phase == trying {
+		left = left[min(q.trial, len(left)):]
+	}
+	next.plan, next.charges = merge(left), q.charges
 }
 
 // narrow returns the groups that remain to be tried after a crash during a trial, and the

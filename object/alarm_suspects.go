@@ -84,7 +84,7 @@ const (
 // any work starts, so it needs no mutex.
 func (s *suspects) begin(h *Host, q inquiry) {
 	crash, opened := h.store.Previous(), h.store.OpenedAt()
-	s.host, s.found = h, q.judge(crash)
+	s.host, s.found = h, q.judge(crash, h.store.OwnerLost())
 	life := opened.Sub(crash.OpenedAt) // less than zero if the clock was put back
 	lasted := life
 	s.tried = make(map[subject]bool)
@@ -104,7 +104,7 @@ func (s *suspects) begin(h *Host, q inquiry) {
 		}
 	}
 	s.row = inquiry{epoch: h.Epoch(), cleared: s.found.cleared, strays: s.found.strays}
-	if len(s.sets) > 0 || !crash.Clean && crash.Crashes >= cutsOfSuspect {
+	if len(s.sets) > 0 || !crash.Clean && !h.store.OwnerLost() && crash.Crashes >= cutsOfSuspect {
 		s.row.phase = holding
 		s.some.Store(true)
 	}
@@ -345,7 +345,8 @@ func (s *suspects) cuts(epoch uint64) int {
 // countCrash adds one to the crashes of an alarm with b, if it is still the alarm that
 // ran in the opening epoch. Its due time stays, so that it runs again at once. Its
 // generation stays too, so that a second flight row that names it counts as well. If this
-// was one crash too many, the alarm becomes a suspect.
+// was one crash too many, the alarm becomes a suspect. A take-over by another node has a count of its own, and makes no
+// suspect.
 func (l *flightLog) countCrash(b *storage.Batch, e alarm.Entry, epoch uint64) error {
 	h := l.host
 	if id, ok := l.messageIn(e); ok {
@@ -363,11 +364,17 @@ func (l *flightLog) countCrash(b *storage.Batch, e alarm.Entry, epoch uint64) er
 	if err != nil || row.Gen != e.Gen { // a generation is one of its kind, also in another life of the object
 		return err
 	}
+	old := row
+	if h.store.OwnerLost() {
+		h.metrics.recovered(e.Class, "alarm_owner_lost", "re-run")
+		row.OwnersLost++
+		moveAlarm(b, o, &old, &row)
+		return nil
+	}
 	if l.suspects.found.suspected(l.suspects.cuts(row.CutEpoch), epoch) {
 		l.suspects.suspectAlarm(subjectOf(e))
 	}
 	h.metrics.recovered(e.Class, "alarm_cut_off", "re-run")
-	old := row
 	row.Crashes, row.CutEpoch = row.Crashes+1, epoch
 	moveAlarm(b, o, &old, &row)
 	return nil

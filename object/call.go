@@ -41,7 +41,8 @@ func Idempotent(key string, ttl time.Duration) CallOption { return CallOption{ke
 // Unconfirmed lets the reply out before the turn's commit is durable. The newest
 // of such commits may be lost when the process or the power dies, but none is torn, and
 // none survives without all commits before it. A later commit that is confirmed makes
-// them durable, and the host does so within about a second.
+// them durable, and the host does so within about a second. Over a replicated log such a commit may be lost without a crash,
+// and the reply may be older than a commit of the process that has taken the log over.
 func Unconfirmed() CallOption { return CallOption{unconfirmed: true} }
 
 // Detached lets the caller leave when its context ends, and the handler go on: the handler gets
@@ -284,9 +285,12 @@ func (h *Host) outside(ctx context.Context, c *hosted, r *Request) error {
 	}
 	if r.unconfirmed {
 		h.unconfirmed.plan(h)
-		return err
+		if !h.suspension.stale() {
+			return err
+		}
+		r.ticket = h.store.Seen(r.ticket)
 	}
-	if e := h.hold(r); e != nil {
+	if e := h.hold(ctx, r); e != nil {
 		return h.unheld(r, e)
 	}
 	if e := h.store.Err(); e != nil && err == nil {
@@ -300,19 +304,28 @@ func (h *Host) outside(ctx context.Context, c *hosted, r *Request) error {
 
 // unheld returns the error of a call after the store failed while its reply waited. A
 // call that has committed nothing gets the error with which the host ends. A call that
-// has committed gets the error of the store, because its outcome is not known.
+// has committed gets the error of the store, because its outcome is not known. Over a log it is ErrUnknown
+// too, also if another object has committed for the call, because the next owner of the log goes on.
 func (h *Host) unheld(r *Request, err error) error {
-	if r.draft.at.IsZero() {
+	committed := !r.draft.at.IsZero()
+	switch {
+	case h.store.OverLog() && (committed || h.calledOthers(r)):
+		return unknown(r.id, err)
+	case !committed:
 		return h.storageError(r.id, err)
 	}
 	return named(r.id, err)
 }
 
+// calledOthers reports whether the turn of a request has called another object.
+func (h *Host) calledOthers(r *Request) bool { return r.turn != nil && h.waits.called(r.turn) }
+
 // hold waits until all that a reply depends on is durable, also commits of other turns
 // that the turn has read. It returns at once if that is durable already. The goroutine of
 // the caller runs it, so the next turn of the object does not wait. A follower that the
-// store has enrolled must wait, because it may be its place to sync the log for others.
-func (h *Host) hold(r *Request) error {
+// store has enrolled must wait, because it may be its place to sync the log for others. Over a replicated log that does not
+// answer, hold ends with storage.ErrUnconfirmed.
+func (h *Host) hold(ctx context.Context, r *Request) error {
 	if !r.follower.Enrolled() && h.store.Durable(r.ticket) {
 		return nil
 	}
@@ -320,7 +333,7 @@ func (h *Host) hold(r *Request) error {
 	if began.IsZero() { // it waits for commits of other turns
 		began = h.seams.Steady()
 	}
-	if err := h.store.WaitFollowed(&r.follower, r.ticket); err != nil {
+	if err := h.store.WaitFollowed(ctx, &r.follower, r.ticket); err != nil {
 		return err
 	}
 	h.metrics.gate.Observe(h.seams.Steady().Sub(began).Seconds())
@@ -377,7 +390,7 @@ func (h *Host) touched(r *Request, err error) error {
 	if u, ok := err.(*untouched); ok {
 		err = u.error
 	}
-	if r.left || !r.draft.at.IsZero() || errors.Is(err, ErrStorage) || r.turn != nil && h.waits.called(r.turn) {
+	if r.left || !r.draft.at.IsZero() || errors.Is(err, ErrStorage) || h.calledOthers(r) {
 		return err
 	}
 	return &untouched{err}

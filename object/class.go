@@ -52,13 +52,21 @@ type ClassOptions struct {
 	// MaxAlarmCrashes is how many crashes an alarm may be charged with before it
 	// becomes a dead letter. A crash is charged to an alarm that ran while no other
 	// suspect did. A charged alarm is held back for twice the life of the process that
-	// died; a crash in that time forgets the charges, because its cause is another.
-	// Default: 4.
+	// died; a crash in that time forgets the charges, because its cause is another. A
+	// take-over of the store by another node, over a replicated log, is no crash; of those in
+	// a row an alarm or a message survives 20, or MaxAlarmCrashes if that is more. Default: 4.
 	MaxAlarmCrashes int
 	// WorkLimit bounds the routines of the class that run at a time in a host, and how often
 	// they start, if they are of a job type that takes permits for them (see
 	// Driver.TakePermit). Default: no limit.
 	WorkLimit WorkLimit
+	// OverlapWhileUnconfirmed lets the works of the class (State.Go, and executions of jobs) begin and go on while a replicated log
+	// does not answer. Without it they are cut off after two seconds, as by a shutdown, and run again when the log answers. With
+	// it a work may run beside its own repeat at the next owner of the log, for as long as this process does not learn
+	// that it was replaced: five minutes by default (shardlog.Options.Patience). So it is for work whose effects outside are the
+	// same when two processes make them, and that an outage of the log must not stop. On one machine it does nothing.
+	// Default: false.
+	OverlapWhileUnconfirmed bool
 	// Internal has Host.CallBytes refuse the methods of the class with ErrInternalMethod; for
 	// example, a call by name must not terminate a job. Other calls of the methods stay as
 	// they are, also those of Class.CallBytes. engine.ClassOptions sets it for job types.
@@ -317,7 +325,9 @@ func (m *Method[A, R]) Name() string { return m.name }
 // codec are copies: arguments and answers of Host.CallBytes, the answer that a repeat of
 // a call with an idempotency key gets, and all stored values.
 //
-// From outside it returns when everything the answer depends on is durable (O7).
+// From outside it returns when everything the answer depends on is durable (O7). Over a replicated log
+// it waits for the log, also if the method only reads, because another process may have taken the log over. It
+// returns ErrUnknown if the log has not answered for 10 s, or for about one after ctx has ended.
 // Errors of the handler arrive unchanged; see the Err variables for the others.
 func (m *Method[A, R]) Call(ctx context.Context, from Caller, name string, arg A, opts ...CallOption) (R, error) {
 	in := m.spare.Get().(*invocation[A, R])

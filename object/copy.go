@@ -55,7 +55,9 @@ func (r Reader) Export(ctx context.Context, id storage.ID, f func(Copy, *storage
 // Export is Reader.Export for an open host. f is called when all that it can see is durable. A
 // Shutdown waits for f.
 func (h *Host) Export(ctx context.Context, id storage.ID, f func(Copy, *storage.Snapshot) error) error {
-	_, err := readDurably(ctx, h, id, func(r Reader) (struct{}, error) { return struct{}{}, r.export(id, h.store.WaitSeen, f) })
+	_, err := readDurably(ctx, h, id, func(r Reader) (struct{}, error) {
+		return struct{}{}, r.export(id, func() error { return h.store.WaitSeen(ctx) }, f)
+	})
 	return err
 }
 
@@ -93,7 +95,7 @@ func copied(rows *storage.Snapshot) (c Copy, err error) {
 	if err == nil && ok {
 		var row alarm.Row
 		row, err = alarm.DecodeRow(value)
-		c.Alarm = &AlarmState{row.Due, row.Scheduled, row.Attempt, 0, row.LastError}
+		c.Alarm = &AlarmState{Due: row.Due, Scheduled: row.Scheduled, Attempts: row.Attempt, LastError: row.LastError}
 	}
 	if err != nil {
 		return c, err

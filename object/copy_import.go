@@ -28,6 +28,30 @@ type Import struct {
 	Rows func(letters map[uint64]uint64, key func(key string, value []byte) error, mark func(key string, expires time.Time, value []byte) error) error
 }
 
+// PartError is the error of an Import for one part of its Copy: Letters[Index], Events[Index], or the alarm or
+// the open execution, which have the Index 0. Its text is that of Err.
+type PartError struct {
+	Part  CopyPart
+	Index int
+	Err   error
+}
+
+// CopyPart is a kind of part of a Copy that a PartError names.
+type CopyPart int
+
+// The parts of a Copy.
+const (
+	CopyAlarm CopyPart = iota
+	CopyExecution
+	CopyLetter
+	CopyEvent
+)
+
+func (e *PartError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *PartError) Unwrap() error { return e.Err }
+
 // maxPortions bounds the commits of an Import.
 const maxPortions = 64
 
@@ -41,7 +65,7 @@ const maxPortions = 64
 // the limits of the host. The object is one commit, or up to 64 of MaxBatchBytes, of which the last makes it
 // visible; after a crash between them nothing is left. It returns ErrExists, and ErrKeyTooLarge,
 // ErrValueTooLarge, ErrBatchTooLarge, ErrBadName, ErrBadAlarmTime, ErrNoAlarmHandler, ErrNoSpace or an error of Rows,
-// and has stored nothing then. The class need not be registered. Turns of the object wait meanwhile.
+// and has stored nothing then; one of a part of Copy is a PartError. The class need not be registered. Turns of the object wait meanwhile.
 func (h *Host) Import(ctx context.Context, in Import) error {
 	if err := h.check(ctx, in.ID); err != nil {
 		return err
@@ -110,23 +134,23 @@ func (x *importing) check() (err error) {
 	if c.Alarm != nil {
 		x.last += len(c.Alarm.LastError) + importRecord
 	}
-	for _, d := range c.Letters {
+	for i, d := range c.Letters {
 		if n := len(d.Data); n > MaxDeadData {
-			return fmt.Errorf("dead letter %d: %w: Data has %d bytes, the limit is %d", d.Seq, ErrValueTooLarge, n, MaxDeadData)
+			return &PartError{CopyLetter, i, fmt.Errorf("dead letter %d: %w: Data has %d bytes, the limit is %d", d.Seq, ErrValueTooLarge, n, MaxDeadData)}
 		}
 		value, err := json.Marshal(d)
 		if _, twice := x.letters[d.Seq]; twice && err == nil {
 			err = errors.New("another one has the same number")
 		}
 		if err != nil {
-			return fmt.Errorf("dead letter %d: %w", d.Seq, err)
+			return &PartError{CopyLetter, i, fmt.Errorf("dead letter %d: %w", d.Seq, err)}
 		}
 		x.letters[d.Seq] = x.h.store.NextSeq()
 		x.last += len(value) + importRecord + deadKeyBytes(c.ID)
 	}
-	for _, e := range c.Events {
+	for i, e := range c.Events {
 		if len(e.Data) > o.MaxValueBytes {
-			return fmt.Errorf("%w: event %q, %d bytes, the limit is %d", ErrValueTooLarge, e.Kind, len(e.Data), o.MaxValueBytes)
+			return &PartError{CopyEvent, i, fmt.Errorf("%w: event %q, %d bytes, the limit is %d", ErrValueTooLarge, e.Kind, len(e.Data), o.MaxValueBytes)}
 		}
 		x.last += len(e.Kind)*6 + len(e.Data)*4/3 + 2*(len(c.ID.Class)+len(c.ID.Name)) + 2*importRecord
 		if o.Feed {
@@ -152,20 +176,20 @@ func (x *importing) checkTimes() error {
 		hosted := x.h.hosted[c.ID.Class]
 		switch {
 		case hosted != nil && !hosted.class.alarms:
-			return ErrNoAlarmHandler
+			return &PartError{CopyAlarm, 0, ErrNoAlarmHandler}
 		case !stored(a.Due) || !stored(a.Scheduled) || a.Attempts < 0:
-			return fmt.Errorf("%w: %v, scheduled %v, attempts %d", ErrBadAlarmTime, a.Due, a.Scheduled, a.Attempts)
+			return &PartError{CopyAlarm, 0, fmt.Errorf("%w: %v, scheduled %v, attempts %d", ErrBadAlarmTime, a.Due, a.Scheduled, a.Attempts)}
 		}
 		x.row = &alarm.Row{
 			Due: a.Due, Scheduled: a.Scheduled, Attempt: a.Attempts, LastError: a.LastError, Gen: x.h.store.NextSeq(),
 		}
 	}
 	if e := c.Execution; e != nil && !stored(e.Since) {
-		return fmt.Errorf("%w: the open execution since %v", ErrBadTime, e.Since)
+		return &PartError{CopyExecution, 0, fmt.Errorf("%w: the open execution since %v", ErrBadTime, e.Since)}
 	}
-	for _, e := range c.Events {
+	for i, e := range c.Events {
 		if !stored(e.At) || !stored(e.Expires) {
-			return fmt.Errorf("%w: event %q of %v until %v", ErrBadTime, e.Kind, e.At, e.Expires)
+			return &PartError{CopyEvent, i, fmt.Errorf("%w: event %q of %v until %v", ErrBadTime, e.Kind, e.At, e.Expires)}
 		}
 	}
 	return nil
@@ -264,7 +288,11 @@ func (h *Host) importParked(ctx context.Context, x *importing) error {
 		err = ErrExists
 	}
 	if err == nil {
+		h.known.add(id.Class) // before the object can be found
 		err = x.parked(old)
+	}
+	if err == nil {
+		err = h.store.WaitSeen(ctx)
 	}
 	return h.storageError(id, err)
 }
@@ -295,7 +323,7 @@ func (x *importing) parked(old storage.Object) error {
 	if old.Number != 0 {
 		h.tellScheduler(old, storage.Object{}, nil)
 	}
-	return h.store.WaitSeen()
+	return nil
 }
 
 // noteExpiry tells the sweep of the first entry of a batch.

@@ -383,7 +383,7 @@ func (h *Host) discardParked(ctx context.Context, id storage.ID, seq uint64) err
 	if _, err := h.store.Commit(&b); err != nil {
 		return h.storageError(id, err)
 	}
-	return h.storageError(id, h.store.WaitSeen())
+	return h.storageError(id, h.store.WaitSeen(ctx))
 }
 
 // takeDeadLetter removes a dead letter in a turn of its object, which runs no user code.

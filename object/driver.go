@@ -39,7 +39,8 @@ import (
 //     the last one expires.
 //   - Sizes: MaxBatchBytes, MaxValueBytes and WrittenBytes, so that a turn with much to
 //     write can leave the rest to the next turn. AllOrNothing undoes a part of a turn that
-//     is too large. Space and SpaceRefusedAt tell of a disk that is nearly full.
+//     is too large. Space and SpaceRefusedAt tell of a disk that is nearly full, and OutboxFullAt
+//     of messages that were refused.
 //   - Memory: CacheRows has rows read again that the instance keeps in its fields, after a
 //     Transaction has been undone.
 //   - Reports: LogCommitted, Recovered, CountExecution, CountRepeat and Backlog fill the log, the
@@ -105,6 +106,10 @@ func (d *Driver) Label(ctx context.Context) (string, error) {
 // opening and never repeats, so it tells rows of this process from rows of earlier ones.
 func (d *Driver) Epoch() uint64 { return d.state.act.host.store.Epoch() }
 
+// Era returns storage.Store.Era, which is greater in a restored copy than in its source. A job type that counts something counts from
+// a number of its own in each era, so that no number of the time that was lost is given a second time.
+func (d *Driver) Era() uint64 { return d.state.act.host.store.Era() }
+
 // EndedInOrder reports whether the opening with the given epoch, which must be an
 // earlier one, and all openings after it were closed in order. If so, an execution that
 // this opening left open was not cut off by a crash.
@@ -151,6 +156,16 @@ func (d *Driver) Space() error {
 // SpaceRefusedAt returns when a commit of any object was last refused for lack of free space
 // in this process; zero: none was. Work that began before then may have been cut off by it.
 func (d *Driver) SpaceRefusedAt() time.Time { return d.state.act.host.store.RefusedAt() }
+
+// OutboxFullAt returns when a Send of an object of this class was last refused with ErrOutboxFull in
+// this process; zero: none was. The end of work that began before then may not have been stored because of it.
+func (d *Driver) OutboxFullAt() time.Time {
+	at := d.state.act.hosted.outboxFullAt.Load()
+	if at == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, at)
+}
 
 // AllOrNothing runs fn, and undoes all that it has written if it returns an error or panics,
 // as Storage.Transaction does, whose rules hold for it. It has no view, and allocates nothing.
@@ -308,7 +323,7 @@ func (d *Driver) DeleteAlarm(ctx context.Context) error {
 }
 
 // AlarmFailures returns how many attempts of the object's alarm have failed or were
-// ended by crashes. It is zero for an alarm that was set and has not been tried, and for
+// ended by crashes or take-overs. It is zero for an alarm that was set and has not been tried, and for
 // an object without an alarm. In the alarm's own handler it counts the failures of the
 // alarm that is being handled.
 func (d *Driver) AlarmFailures(ctx context.Context) (int, error) {
@@ -326,7 +341,7 @@ func (d *Driver) AlarmFailures(ctx context.Context) (int, error) {
 	if row == nil {
 		return 0, nil
 	}
-	return row.Attempt + row.Crashes, nil
+	return row.Attempt + row.Crashes + row.OwnersLost, nil
 }
 
 // CacheRows says that the instance keeps in memory the result of the rows whose keys begin

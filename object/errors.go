@@ -51,6 +51,10 @@ var (
 	// ErrReset: the instance is gone, after an eviction, a reset or a deletion, so its State
 	// can no longer be used. The next call of the object makes a new instance.
 	ErrReset = errors.New("object: instance is gone")
+	// ErrSuspended: the replicated log has not answered for two seconds, so another process may own the store by now. It is the
+	// cause with which the contexts of works end, and the reason of a PausedReceiver. Works of jobs are run again, at no attempt,
+	// and messages are handled, when the log answers.
+	ErrSuspended = errors.New("object: the host is suspended, because the log does not answer")
 	// ErrNoTurn: the context is not that of the object's present turn, for example because
 	// a goroutine of the handler has outlived the turn.
 	ErrNoTurn = errors.New("object: not in a turn of the object: pass the handler's context, or use State.Do")
@@ -87,7 +91,9 @@ var (
 	// ErrStorage: the store has failed. The host ends, and a new Open shows which commits survived.
 	ErrStorage = storage.ErrStorage
 	// ErrUnknown: the caller's context ended while the handler ran, so the turn may commit
-	// or not. An idempotency key (Idempotent) makes it safe to send the call again.
+	// or not. An idempotency key (Idempotent) makes it safe to send the call again. Over a replicated log it is also
+	// the error of a call that has left a log that did not answer, and of a call that has committed when another process has
+	// taken the log over: that one goes on with the commit, or without it.
 	ErrUnknown = errors.New("object: outcome is unknown")
 )
 
@@ -181,6 +187,11 @@ func (c *caused) Error() string {
 }
 
 func (c *caused) Unwrap() []error { return []error{c.err, c.cause} }
+
+// unknown returns ErrUnknown with its cause, for a call of an object.
+func unknown(id storage.ID, cause error) error {
+	return named(id, fmt.Errorf("%w: %w", ErrUnknown, cause))
+}
 
 // badArgument is the error of a method with an argument that the codec cannot decode.
 func badArgument(id storage.ID, method string, err error) error {
@@ -276,12 +287,14 @@ func telling(err error, args ...any) []any {
 }
 
 // storageError adds the name of the object to an error of the store; nil stays nil. A
-// store that Shutdown has closed gives ErrShutdown. A store that failed ends the host
+// store that Shutdown has closed gives ErrShutdown, and a log that has not answered ErrUnknown. A store that failed ends the host
 // (O13), on the goroutine of the caller, which may hold no mutex that fail takes.
 func (h *Host) storageError(id storage.ID, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, storage.ErrUnconfirmed):
+		return unknown(id, err)
 	case errors.Is(err, storage.ErrClosed):
 		return named(id, ErrShutdown)
 	case errors.Is(err, ErrStorage):

@@ -150,6 +150,14 @@ func ExampleHost_StoredClasses() {
 	// Output: [rack] <nil>
 }
 
+// A list of all objects goes through the classes without a read of the store for each list.
+func ExampleHost_KnownClasses() {
+	host := library(memstore.New())
+	defer closeLibrary(host)
+	fmt.Println(host.KnownClasses(context.Background()))
+	// Output: [rack] <nil>
+}
+
 // A tool looks at a store that no host has open. It needs no class, and runs no code of the
 // objects.
 func ExampleNewReader() {

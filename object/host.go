@@ -161,8 +161,10 @@ type Host struct {
 	report       report
 	metrics      *metrics
 	imports      sync.Map // storage.ID: the objects of parked classes that are being imported
+	known        knownClasses
 
-	lifecycle lifecycle // whether calls are taken, and how many things run
+	lifecycle  lifecycle   // whether calls are taken, and how many things run
+	suspension *suspension // stops work while the log does not answer; nil on one machine
 
 	// departed is the newest ticket that any evicted object depended on. A read of such an
 	// object must wait for it, because the object's memory, which knew its own ticket, is
@@ -181,6 +183,8 @@ type hosted struct {
 
 	backlogs backlogs
 	permits  *permits // nil: the class has no limit
+	// outboxFullAt is when a Send of an object was last refused with ErrOutboxFull; 0: none was. Turns of all objects write it.
+	outboxFullAt atomic.Int64
 }
 
 // Open opens the store and starts the host with the classes defs. It begins to recover the
@@ -211,6 +215,7 @@ func Open(o Options, defs ...Definition) (*Host, error) {
 	h.afterDurable = crew.NewAfterDurable(h.crew, h.store)
 	h.taps = tap.New[Event](tap.Config{Durable: h.store.Durable, After: h.afterDurable.Do, Position: h.store.NextSeq})
 	h.metrics = newMetrics(h)
+	h.suspension = newSuspension(h)
 	if err := h.start(); err != nil {
 		h.expiry.stop()
 		h.lifecycle.end(err)

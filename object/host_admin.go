@@ -9,6 +9,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/holdfast-dev/holdfast/object/internal/inbox"
 	"github.com/holdfast-dev/holdfast/seam"
@@ -108,7 +110,7 @@ func (p PausedReceiver) MarshalJSON() ([]byte, error) {
 
 // PausedReceivers returns the objects whose messages wait, because one of them could not be
 // handled for a reason that is not its handler's: for example the constructor fails, or the
-// method is not registered. They are tried again after at most 30 s (M3). It reads memory
+// method is not registered. They are tried again after at most 30 s (M3), and those with ErrSuspended when the log answers (N5). It reads memory
 // alone, so it knows of no class that is not registered, see Parked.
 func (h *Host) PausedReceivers() (out []PausedReceiver) {
 	h.mail.boxes.Paused(func(to inbox.Receiver, waiting int, reason error) {
@@ -190,7 +192,7 @@ func (h *Host) deleteParked(ctx context.Context, id storage.ID) error {
 		err = h.deleteStored(o)
 	}
 	if err == nil {
-		err = h.store.WaitSeen() // another call may have removed it a moment ago
+		err = h.store.WaitSeen(ctx) // another call may have removed it a moment ago
 	}
 	return h.storageError(id, err)
 }
@@ -272,4 +274,40 @@ func (h *Host) Parked() ([]string, error) {
 		}
 	}
 	return slices.DeleteFunc(classes, func(c string) bool { return h.hosted[c] != nil }), nil
+}
+
+// KnownClasses returns the classes that are registered with this host and those of which the store has held an object since the
+// first call, in the order of their names. It is for lists of all objects that have to be cheap: only the first call that
+// succeeds reads the store, and a class whose last object is gone stays. StoredClasses is exact. Any goroutine may call it.
+func (h *Host) KnownClasses(ctx context.Context) ([]string, error) {
+	if !h.known.scanned.Load() {
+		stored, err := h.StoredClasses(ctx)
+		if err != nil {
+			return nil, err
+		}
+		h.known.add(stored...)
+		h.known.scanned.Store(true)
+	}
+	names := slices.Clone(h.names)
+	h.known.parked.Range(func(class, _ any) bool {
+		if name := class.(string); h.hosted[name] == nil {
+			names = append(names, name)
+		}
+		return true
+	})
+	slices.Sort(names)
+	return names, nil
+}
+
+// knownClasses is the classes of which the store has held an object, by one scan of it and by what imports have added. Turns add
+// none, because theirs are registered.
+type knownClasses struct {
+	scanned atomic.Bool
+	parked  sync.Map // names
+}
+
+func (k *knownClasses) add(names ...string) {
+	for _, name := range names {
+		k.parked.Store(name, true)
+	}
 }

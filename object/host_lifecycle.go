@@ -121,6 +121,15 @@ func (l *lifecycle) err() error {
 	return l.cause
 }
 
+// ending gives the cause of an end that has begun, unless there is one. It takes l.mu.
+func (l *lifecycle) ending(cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause == nil {
+		l.cause = cause
+	}
+}
+
 // end ends the host for cause: no call is taken any more, ctx is cancelled and done is
 // closed. It reports whether this call was the first to give a cause. It may be called
 // more than once, from any goroutine, and takes l.mu.
@@ -156,6 +165,7 @@ func (h *Host) fail(err error) {
 		h.mail.later.Stop()
 		h.flightLog.suspects.close()
 		h.closePermits()
+		h.suspension.close()
 		h.expiry.stop()
 	}
 }
@@ -191,6 +201,7 @@ func (h *Host) Shutdown(ctx context.Context) error {
 	h.mail.later.Stop()
 	h.flightLog.suspects.close()
 	h.closePermits()
+	h.suspension.close()
 	h.expiry.stop()
 	h.taps.Stop(ErrShutdown)
 	h.feedNews.stop(ErrShutdown)
@@ -244,6 +255,7 @@ func (h *Host) closeStore() error {
 	if err := h.store.Err(); err != nil {
 		return errors.Join(err, h.store.Abandon())
 	}
+	h.lifecycle.ending(ErrShutdown) // also if the store gives up to wait for its log: an error is that of Shutdown from here on
 	var b storage.Batch
 	err := h.store.Metas(flightRow, func(name string, _ []byte) error {
 		b.DeleteMeta(name)

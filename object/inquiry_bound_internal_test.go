@@ -39,7 +39,7 @@ func newKillerSearch(seed uint64, n, killers int) *killerSearch {
 // One with four charges is stopped.
 func (s *killerSearch) begin() *suspects {
 	crash := storage.Previous{Epoch: s.left.epoch, Crashes: s.left.epoch}
-	p := &suspects{found: s.left.judge(crash), held: make(map[subject]*suspect)}
+	p := &suspects{found: s.left.judge(crash, false), held: make(map[subject]*suspect)}
 	for x, n := range p.found.charges {
 		s.charges[x] = max(s.charges[x], n)
 		if n >= 4 {

@@ -56,7 +56,7 @@ func TestJudge(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.q.judge(tt.crash); !reflect.DeepEqual(got, tt.want) {
+			if got := tt.q.judge(tt.crash, false); !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("A8: got\n%+v, want\n%+v", got, tt.want)
 			}
 		})

@@ -53,6 +53,7 @@ func (f *fixture) labelled(label string, want ...string) {
 // counted fails the test unless so many objects are counted under the label.
 func (f *fixture) counted(label string, want int) {
 	f.t.Helper()
+	synctest.Wait() // a host counts the stored ones on a goroutine of its own
 	if counts, complete := f.host.Labels("thing"); !complete || counts[label] != want {
 		f.t.Errorf("S11: %q is counted %d times (complete: %v), want %d", label, counts[label], complete, want)
 	}

@@ -151,6 +151,9 @@ func (s *State) write(t *turn, to storage.ID, queue byte, m *message) error {
 		return err
 	}
 	if err := h.mail.admit(m); err != nil {
+		if errors.Is(err, ErrOutboxFull) {
+			s.act.hosted.outboxFullAt.Store(h.seams.Clock.Now().UnixNano())
+		}
 		return fmt.Errorf("%s: send %s to %s: %w", s.act.object.ID, m.letter.method, to, err)
 	}
 	t.post(m, value)
@@ -233,6 +236,7 @@ type message struct {
 	delivery delivery // of push
 	outcome  outcome
 	lent     bool     // its handler has lent its turn out, so that it may have been buried meanwhile
+	waits    bool     // a suspension has kept it from its turn
 	flight   *flight  // that announced it; nil: none
 	charges  int      // crashes that the message is charged with
 	trial    *message // the first of the messages on trial with it; nil: it is on no trial
@@ -307,6 +311,8 @@ type tries struct {
 	cutEpoch  uint64    // of the last of those
 	firstAt   time.Time // when the first attempt failed
 	lastError string
+	// ownersLost counts the attempts in a row that a take-over of the store by another node has cut off.
+	ownersLost int
 }
 
 const triesVersion = 1
@@ -314,7 +320,11 @@ const triesVersion = 1
 // append appends the state of the message.
 func (s *tries) append(dst []byte) []byte {
 	w := row.Writer(dst).Byte(triesVersion).Uint(uint64(s.attempts)).Uint(uint64(s.crashes)).Uint(s.cutEpoch)
-	return w.Uint(uint64(alarm.Nanos(s.firstAt))).Text(s.lastError)
+	w = w.Uint(uint64(alarm.Nanos(s.firstAt))).Text(s.lastError)
+	if s.ownersLost > 0 {
+		w = w.Uint(uint64(s.ownersLost))
+	}
+	return w
 }
 
 // decodeTries reads what tries.append has appended.
@@ -323,6 +333,7 @@ func decodeTries(b []byte) (s tries, err error) {
 	version := r.Byte()
 	s = tries{attempts: countIn(&r), crashes: countIn(&r), cutEpoch: r.Uint(), firstAt: timeOf(int64(r.Uint())), lastError: r.Text()}
 	r.Required()
+	s.ownersLost = int(min(r.Uint(), 1<<31)) // absent if it is zero
 	if version != triesVersion || !r.OK() {
 		return tries{}, fmt.Errorf("%w: state of a message %x", storage.ErrCorrupt, b)
 	}

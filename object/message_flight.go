@@ -136,10 +136,11 @@ func (x *mail) try(held []*message) {
 
 // unannounce releases the message's place in its flight when all commits so far are
 // durable, and tells the suspects that it has ended, if it was on trial. One that was
-// withdrawn has not ended, also if its handler has, because a reader brings it again.
+// withdrawn has not ended, also if its handler has, because a reader brings it again. Neither
+// has one that waits for the end of a suspension.
 func (x *mail) unannounce(m *message) {
 	h, f := x.host, m.flight
-	ended := m.trial != nil && (m.outcome != kept || !m.Withdrawn())
+	ended := m.trial != nil && (m.outcome != kept || !m.Withdrawn() && !m.waits)
 	h.lifecycle.begin()
 	h.afterDurable.Do(h.store.Applied(), func(err error) {
 		defer h.lifecycle.leave()
@@ -189,6 +190,12 @@ func (l *flightLog) countCrashOf(b *storage.Batch, id storage.MessageID, epoch u
 	m, err := h.messageOf(stored)
 	if err != nil {
 		return err
+	}
+	if h.store.OwnerLost() {
+		h.metrics.recovered(id.To.Class, "message_owner_lost", "re-run")
+		m.tries.ownersLost++
+		b.SetMessageState(id, m.due, m.due, m.tries.append(nil))
+		return nil
 	}
 	if l.suspects.found.suspected(l.suspects.cuts(m.tries.cutEpoch), epoch) {
 		l.suspects.suspectAlarm(m.subject())

@@ -46,6 +46,11 @@ func TestLayoutOfMessages(t *testing.T) {
 	if got, err := decodeTries((&tries{}).append(nil)); err != nil || got != (tries{}) {
 		t.Errorf("no tries are read as %+v, %v", got, err)
 	}
+	lost := s
+	lost.ownersLost = 4
+	if got, err := decodeTries(lost.append(nil)); err != nil || got != lost {
+		t.Errorf("tries with owners lost are read as %+v, %v", got, err)
+	}
 	for n := range len(b) {
 		if got, err := decodeTries(b[:n]); !errors.Is(err, storage.ErrCorrupt) {
 			t.Errorf("%x is read as %+v, %v", b[:n], got, err)

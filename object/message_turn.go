@@ -68,7 +68,7 @@ func (a *activation) performMessage(t *turn, r *Request, m *message) error {
 	if stopped, err := m.stopped(t); stopped || err != nil {
 		return a.host.storageError(a.object.ID, err)
 	}
-	t.message = m
+	t.message, m.Begun = m, true
 	err := a.performCall(t, r)
 	if err != nil {
 		return m.failed(t, err)
@@ -88,22 +88,22 @@ func (m *message) repeats() (bool, error) {
 	return true, nil
 }
 
-// stopped turns a message that is charged with MaxAlarmCrashes crashes into a dead letter,
+// stopped turns a message that is charged with MaxAlarmCrashes crashes, or was cut off by too many take-overs, into a dead letter,
 // as firing.stopped does for alarms, and reports whether the turn is done. The caller owns
 // the turn.
 func (m *message) stopped(t *turn) (bool, error) {
 	a := t.act
-	if m.charges == 0 || m.charges < a.hosted.options.MaxAlarmCrashes {
+	reason, cause := a.hosted.killer(m.charges, m.tries.ownersLost, "message")
+	if cause == nil {
 		return false, nil
 	}
 	if err := a.locate(); err != nil {
 		return false, err
 	}
 	t.state = nil
-	cause := fmt.Errorf("the process died %d times in a row while this message was handled, and no other suspect was", m.charges)
 	s := m.tries
 	s.lastError = cause.Error()
-	m.bury(t, s, cause, "crashes")
+	m.bury(t, s, cause, reason)
 	err := t.commit(false)
 	if err == nil {
 		m.outcome = buried
@@ -151,7 +151,7 @@ func (m *message) failed(t *turn, cause error) error {
 	now := h.seams.Clock.Now()
 	next := m.tries
 	next.attempts++
-	next.crashes, next.cutEpoch = 0, 0
+	next.crashes, next.cutEpoch, next.ownersLost = 0, 0, 0
 	next.lastError = alarm.Cut(cause.Error(), alarm.MaxErrorBytes)
 	if next.firstAt.IsZero() {
 		next.firstAt = now
@@ -297,11 +297,14 @@ func (m *message) pause(cause error) {
 		wait = min(pauseMin<<(pauses-1), pauseMax)
 	}
 	h.options.Logger.Warn("messages wait", telling(cause, "class", m.To.Class, "object", m.To.Name, "method", m.letter.method, "wait", wait)...)
-	h.seams.Clock.AfterFunc(wait, func() {
-		if h.mail.boxes.Resume(to) {
-			h.mail.read(to)
-		}
-	})
+	h.seams.Clock.AfterFunc(wait, func() { h.mail.resume(to) })
+}
+
+// resume ends a pause of a receiver.
+func (x *mail) resume(to inbox.Receiver) {
+	if x.boxes.Resume(to) {
+		x.read(to)
+	}
 }
 
 // landed is called when the turn of the message has ended with err, or has not begun for
@@ -352,13 +355,14 @@ func (m *message) over() {
 }
 
 // back returns a message to the scheduler after its attempt. One that could not be handled is
-// due again after retryWait. Until then it has one of inbox.Places. So if others wait for a
+// due again after retryWait, or when a suspended host goes on. Until then it has one of inbox.Places. So if others wait for a
 // place, of the host or of the receiver, it gets another time and gives its place to them.
 func (x *mail) back(m *message) {
 	e := m.entry(m.due)
 	switch {
 	case m.outcome != kept:
 		x.done(e)
+	case x.host.suspension.after(func() { x.retry(e) }):
 	case (x.later.Stats().Queued > 0 || x.share.Behind(m.To)) && !x.host.lifecycle.closing.Load() && !x.host.early(m.due):
 		x.postpone(m, e)
 	default:
@@ -374,10 +378,13 @@ func (x *mail) done(e alarm.Entry) {
 
 // again gives back the place of a message after a while, and has it fired again.
 func (x *mail) again(e alarm.Entry, wait time.Duration) {
-	x.host.seams.Clock.AfterFunc(wait, func() {
-		x.leave(receiverOf(e), e.Object)
-		x.later.Return(e)
-	})
+	x.host.seams.Clock.AfterFunc(wait, func() { x.retry(e) })
+}
+
+// retry gives back the place of a message, and has it fired again.
+func (x *mail) retry(e alarm.Entry) {
+	x.leave(receiverOf(e), e.Object)
+	x.later.Return(e)
 }
 
 // leave gives back the place of a message beside the others of its receiver, if it has one.

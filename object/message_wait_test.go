@@ -484,3 +484,45 @@ func failingMessages(t *testing.T, disk *failing.Disk) bool {
 	m.close()
 	return disk.Failed()
 }
+
+// Proves W13, J7: an object knows when a Send of its class was last refused because too many messages wait, also after a
+// reset, and none of another class does.
+func TestOutboxFullAt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newMail(t)
+		m.options.MaxMessages = 1
+		m.on(func(context.Context, *thing, string) error { return object.ErrOverloaded })
+		other := object.Define("other", func(_ context.Context, st *object.State) (*thing, error) { return &thing{st: st}, nil })
+		look := object.Handle(other, "look", func(th *thing, _ context.Context, _ string) (time.Time, error) {
+			return th.st.Driver().OutboxFullAt(), nil
+		})
+		m.open(other)
+		defer m.close()
+		at := func(name string) time.Time {
+			t.Helper()
+			at, err := m.call(name, func(th *thing, _ context.Context) (any, error) { return th.st.Driver().OutboxFullAt(), nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return at.(time.Time)
+		}
+		m.must("a", m.sends("b", "0"))
+		if got := at("a"); !got.IsZero() {
+			t.Errorf("W13: before any refusal: %v", got)
+		}
+		time.Sleep(time.Second)
+		refused := time.Now()
+		if _, err := m.call("a", m.sends("c", "1")); !errors.Is(err, object.ErrOutboxFull) {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		for _, name := range []string{"a", "d"} {
+			if got := at(name); !got.Equal(refused) {
+				t.Errorf("W13: %s knows of a refusal at %v, want %v", name, got, refused)
+			}
+		}
+		if got, err := look.Call(t.Context(), m.host, "x", ""); err != nil || !got.IsZero() {
+			t.Errorf("W13: an object of another class: %v, %v", got, err)
+		}
+	})
+}

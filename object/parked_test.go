@@ -3,6 +3,7 @@ package object_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,61 @@ func TestObjectsOfAParkedClass(t *testing.T) {
 		}
 		if v := f.must("kept", get("k")); v != "v" {
 			t.Errorf("the other object has %q", v)
+		}
+	})
+}
+
+// The known classes are those that are registered, also without an object, and those of which the store has held an object,
+// whether it was there at the first look or an import has brought it.
+//
+// Proves O15.
+func TestKnownClasses(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t).open()
+		f.must("a", put("k", "v"))
+		f.close()
+		ctx := context.Background()
+		other := object.Define("other", func(context.Context, *object.State) (*struct{}, error) { return &struct{}{}, nil })
+		f.options.Storage = storage.Options{Engine: f.mem, Shards: 2}
+		h, err := object.Open(f.options, other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		know := func(when string, want ...string) {
+			t.Helper()
+			if got, err := h.KnownClasses(ctx); !slices.Equal(got, want) || err != nil {
+				t.Errorf("%s: %q, %v; want %q", when, got, err, want)
+			}
+		}
+		bring := func(class string, rows error) error {
+			return h.Import(ctx, object.Import{
+				Copy: object.Copy{ID: storage.ID{Class: class, Name: "a"}},
+				Rows: func(_ map[uint64]uint64, key func(string, []byte) error, _ func(string, time.Time, []byte) error) error {
+					return errors.Join(key("k", []byte("v")), rows)
+				},
+			})
+		}
+		if err := bring("zebra", nil); err != nil {
+			t.Fatal(err)
+		}
+		know("at first, after an import", "other", "thing", "zebra")
+		if err := bring("ape", nil); err != nil {
+			t.Fatal(err)
+		}
+		know("after the next import", "ape", "other", "thing", "zebra")
+		if err := bring("bee", errors.New("torn")); err == nil {
+			t.Fatal("an import without its rows")
+		}
+		know("after one that fails at once", "ape", "other", "thing", "zebra")
+		if err := h.Delete(ctx, storage.ID{Class: "ape", Name: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		know("without its object", "ape", "other", "thing", "zebra")
+		if got, err := h.StoredClasses(ctx); !slices.Equal(got, []string{"thing", "zebra"}) || err != nil {
+			t.Errorf("stored: %q, %v", got, err)
+		}
+		if err := h.Shutdown(ctx); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -64,7 +64,7 @@ func readDurably[T any](ctx context.Context, h *Host, id storage.ID, look func(R
 	defer h.lifecycle.leave()
 	answer, err := look(NewReader(h.store))
 	if err == nil {
-		err = h.store.WaitSeen()
+		err = h.store.WaitSeen(ctx)
 	}
 	if err != nil {
 		return v, h.lookFailed(id, err)

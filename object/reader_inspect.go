@@ -67,6 +67,8 @@ type MessageState struct {
 	Crashes   int        `json:"crashes,omitempty"`   // attempts in a row that the end of a process cut off
 	LastError string     `json:"lastError,omitempty"` // of the last attempt that failed
 	Due       time.Time  `json:"due,omitzero"`        // before which it is not handled, after an attempt that failed or with After
+	// OwnersLost counts the attempts in a row that a take-over of the store by another node cut off.
+	OwnersLost int `json:"ownersLost,omitempty"`
 }
 
 // AlarmState is an alarm as it is stored.
@@ -78,6 +80,8 @@ type AlarmState struct {
 	Attempts  int       `json:"attempts,omitempty"`  // attempts that failed
 	Crashes   int       `json:"crashes,omitempty"`   // attempts in a row that the end of a process cut off
 	LastError string    `json:"lastError,omitempty"` // of the last attempt that failed
+	// OwnersLost counts the attempts in a row that a take-over of the store by another node cut off.
+	OwnersLost int `json:"ownersLost,omitempty"`
 }
 
 // Inspect reads the stored state of an object: its keys with their sizes, its alarm, label,
@@ -159,7 +163,7 @@ func (r Reader) inspectRows(o storage.Object, in *Inspection) error {
 		return err
 	}
 	if row != nil {
-		in.Alarm = &AlarmState{row.Due, row.Scheduled, row.Attempt, row.Crashes, row.LastError}
+		in.Alarm = &AlarmState{row.Due, row.Scheduled, row.Attempt, row.Crashes, row.LastError, row.OwnersLost}
 	}
 	keys, err := r.keysOf(o, KeysOptions{Limit: MaxPage, MaxBytes: MaxPageBytes})
 	in.Keys, in.NextKey, in.NextKeyBytes = keys.Keys, keys.Next, keys.NextBytes
@@ -190,7 +194,7 @@ func messageState(s storage.StoredMessage) (MessageState, error) {
 	if err != nil {
 		return MessageState{}, err
 	}
-	return MessageState{m.Seq, m.letter.from, m.letter.method, m.tries.attempts, m.tries.crashes, m.tries.lastError, timeOf(m.due)}, nil
+	return MessageState{m.Seq, m.letter.from, m.letter.method, m.tries.attempts, m.tries.crashes, m.tries.lastError, timeOf(m.due), m.tries.ownersLost}, nil
 }
 
 // Mark returns a mark that State.Mark, or a job type, has stored for an object, and when it

@@ -213,7 +213,8 @@ func (s *State) Invoke(ctx context.Context, r *Request) error {
 // and all earlier ones that the object depends on are durable. The commit stays even if
 // the handler fails later. For example, a handler calls Sync before it sends a mail, so
 // that no mail goes out for a change that a crash takes back. In a transaction Sync
-// returns an error.
+// returns an error. Over a replicated log it waits for the log, also without writes. It returns ErrUnknown if the log has not
+// answered for 10 s, or for about one after ctx has ended: the commit may stay then, or be lost.
 func (s *State) Sync(ctx context.Context) error {
 	t, err := s.turn(ctx)
 	if err != nil {
@@ -226,5 +227,5 @@ func (s *State) Sync(ctx context.Context) error {
 		return err
 	}
 	h := s.act.host
-	return h.storageError(s.act.object.ID, h.store.WaitDurable(storage.Ticket(s.act.last.Load())))
+	return h.storageError(s.act.object.ID, h.store.WaitFollowed(ctx, nil, h.store.Seen(storage.Ticket(s.act.last.Load()))))
 }

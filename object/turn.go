@@ -165,7 +165,7 @@ func (a *activation) serve(r *Request) bool {
 	defer func() {
 		if !complete { // the handler ended its goroutine
 			owns := t.end()
-			r.err, r.ticket = &PanicError{ID: a.object.ID}, storage.Ticket(a.last.Load())
+			r.err, r.ticket = &PanicError{ID: a.object.ID}, a.upTo(r)
 			if a.host.options.Observer != nil {
 				a.observeEnd(r)
 			}
@@ -177,12 +177,21 @@ func (a *activation) serve(r *Request) bool {
 	}()
 	r.err = a.perform(t, r)
 	owns := t.end()
-	r.ticket = storage.Ticket(a.last.Load())
+	r.ticket = a.upTo(r)
 	if a.host.options.Observer != nil {
 		a.observeEnd(r)
 	}
 	complete = true
 	return owns
+}
+
+// upTo returns the ticket that the reply of a turn which has just ended depends on.
+func (a *activation) upTo(r *Request) storage.Ticket {
+	last := storage.Ticket(a.last.Load())
+	if !r.gated {
+		return last
+	}
+	return a.host.store.Seen(last)
 }
 
 // perform runs a turn from its constructor to its commit, counts it by its outcome, and
@@ -210,6 +219,9 @@ func (a *activation) perform(t *turn, r *Request) error {
 		if op.message.skips() {
 			return named(a.object.ID, ErrShutdown)
 		}
+		if op.message.deferred() {
+			return named(a.object.ID, ErrSuspended)
+		}
 		err = a.performMessage(t, r, op.message)
 	default:
 		if err = a.performCall(t, r); err != nil {
@@ -232,6 +244,9 @@ func (a *activation) performCall(t *turn, r *Request) error {
 // own stores the next attempt or the dead letter, because everything that the handler
 // wrote is dropped.
 func (a *activation) performAlarm(t *turn, r *Request, f *firing) error {
+	if s := a.host.suspension; s != nil && s.off.Load() {
+		return nil // it is not settled, so it fires again, and waits for the log then
+	}
 	if stopped, err := f.stopped(t); stopped || err != nil {
 		return a.host.storageError(a.object.ID, err)
 	}

@@ -20,6 +20,9 @@ import (
 // ctx are calls of this turn, so they can fail with ErrDeadlock; fn should wait for them
 // to end.
 //
+// Over a replicated log fn begins once the log has shown that no other process had taken it over, also in a turn
+// without writes. Release returns ErrUnknown, and does not call fn, if the log has not answered for 10 s.
+//
 // Release returns ErrReset if the instance is gone when fn has ended. It returns an error,
 // and does not call fn, in a constructor, in BlockConcurrencyWhile and in a transaction,
 // because these keep every other turn out.

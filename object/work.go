@@ -11,15 +11,17 @@ import (
 )
 
 // Go starts fn on a goroutine beside the turns, once the present turn's commit is durable.
-// If the turn fails, fn never starts. Over a dormant store Go returns ErrDormant. fn is work of the object, and the running fn is a
+// If the turn fails, fn never starts. Over a dormant store Go returns ErrDormant. Over a replicated log fn starts once
+// the log has shown that no other process had taken it over, also after a turn without writes. fn is work of the object, and the running fn is a
 // routine; it may use the object only through Do, because other turns run at the same time.
 //
 // The ctx of fn ends when the instance goes, and when the context of Host.Shutdown ends.
-// It does not end when Shutdown begins, so that routines have time to end by themselves; a
+// Over a replicated log that has not answered for two seconds it ends with ErrSuspended, and when fn has returned the instance is
+// reset, unless ClassOptions.OverlapWhileUnconfirmed is set. It does not end when Shutdown begins, so that routines have time to end by themselves; a
 // routine that should end early looks at State.Closing. The object stays in memory while
 // fn runs. A panic of fn is logged and ends fn only. name stands in the log.
 func (s *State) Go(ctx context.Context, name string, fn func(context.Context)) error {
-	return s.driver.Start(ctx, new(Routine), name, fn)
+	return s.driver.Start(ctx, &Routine{once: true}, name, fn)
 }
 
 // Start is Go for work that the caller can cancel, by r. A Routine can be started only
@@ -63,6 +65,7 @@ type Routine struct {
 	fn     func(context.Context)
 	begun  afterwards // its link in the list of steps that wait for the turn's commit
 	permit bool       // it has one of the class's permits
+	once   bool       // no job type runs it again: see suspension.returned
 	// suspect is not nil if the routine is held back at first; see StartSuspect.
 	suspect *suspect
 
@@ -115,7 +118,7 @@ func (a *activation) startRoutines(routines []crew.Runner) {
 	h := a.host
 	a.holds.Add(int32(len(routines)))
 	h.lifecycle.busy.Add(int64(len(routines)))
-	h.afterDurable.Do(storage.Ticket(a.last.Load()), func(err error) {
+	h.afterDurable.Do(h.store.Seen(storage.Ticket(a.last.Load())), func(err error) {
 		if err == nil {
 			h.crew.Add(h.flightLog.suspects.holdRoutines(routines)...)
 			return
@@ -152,7 +155,13 @@ type startedRoutine Routine
 func (started *startedRoutine) Run() {
 	r := (*Routine)(started)
 	s, h := r.state, r.state.act.host
+	if h.suspension != nil && h.suspension.holds(started) {
+		return // resume adds it to the crew again
+	}
 	defer r.over()
+	if h.suspension != nil {
+		defer h.suspension.returned(r)
+	}
 	if r.suspect != nil {
 		defer h.flightLog.suspects.ended(r.suspect.subject)
 	}

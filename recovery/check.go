@@ -44,6 +44,12 @@ type Snapshot struct {
 	Free      bool      // it was cut off by an orderly shutdown, which costs no attempt
 	Charges   int       // crashes that are charged to it, the last one included
 	Losses    int       // since the last success: how often it was lost while its process lived
+	// OwnerLost says that another node ran it, which this one has replaced, and OwnersLost how often that happened to it
+	// in a row before.
+	OwnerLost  bool
+	OwnersLost int
+	// Hold is how long an execution of an earlier open must still wait, because the process that ran it may still do so.
+	Hold time.Duration
 
 	// A job without one:
 	Due      time.Time // earliest time at which its state has something to do; zero: idle by design
@@ -64,12 +70,18 @@ const (
 type Cause string
 
 const (
-	CauseCrash    Cause = "crash"    // the process that ran it died
-	CauseShutdown Cause = "shutdown" // an orderly shutdown cut it off
-	CauseStale    Cause = "stale"    // its work is gone, though its process lives
-	CauseLease    Cause = "lease"    // its outside holder did not renew it
-	CauseOrphan   Cause = "orphan"   // something to do and no alarm
+	CauseCrash     Cause = "crash"      // the process that ran it died
+	CauseShutdown  Cause = "shutdown"   // an orderly shutdown cut it off
+	CauseStale     Cause = "stale"      // its work is gone, though its process lives
+	CauseLease     Cause = "lease"      // its outside holder did not renew it
+	CauseOrphan    Cause = "orphan"     // something to do and no alarm
+	CauseOwnerLost Cause = "owner-lost" // another node ran it, which was replaced
+	CauseSuspended Cause = "suspended"  // the host cut it off, because the log did not answer; never an answer of Check
 )
+
+// MaxOwnersLost is how many losses of an owner in a row a run or an alarm survives (A8, R4). An owner is also replaced when the
+// network has failed, so they are more than crashes. A run that kills each node that takes it over is stopped by it.
+const MaxOwnersLost = 20
 
 // Action is a verb with its time and cause.
 type Action struct {
@@ -100,6 +112,8 @@ func spent(s Snapshot, l Limits, cause Cause) bool {
 	switch cause {
 	case CauseShutdown:
 		return false
+	case CauseOwnerLost:
+		return l.MaxRecoveries < 0 || s.OwnersLost >= MaxOwnersLost
 	case CauseCrash:
 		return l.MaxRecoveries < 0 || s.Charges > l.MaxRecoveries
 	}
@@ -122,6 +136,8 @@ func lostAt(s Snapshot, l Limits) (time.Time, Cause) {
 		return later(s.Until, s.Now), CauseLease
 	case s.OpenEpoch != s.Epoch && s.Free:
 		return delayed(s, l), CauseShutdown
+	case s.OpenEpoch != s.Epoch && s.OwnerLost:
+		return delayed(s, l), CauseOwnerLost
 	case s.OpenEpoch != s.Epoch:
 		return delayed(s, l), CauseCrash
 	default:
@@ -131,13 +147,13 @@ func lostAt(s Snapshot, l Limits) (time.Time, Cause) {
 
 // delayed is when the delay after the open is over, however many wake-ups come before
 // that, because a delay counted from each would have no end if the object
-// leaves memory sooner. A clock that was put back makes it no longer.
+// leaves memory sooner. A clock that was put back makes it no longer. It is not over before Hold is.
 func delayed(s Snapshot, l Limits) time.Time {
 	at := later(s.Began.Add(l.RecoveryDelay), s.Now)
 	if longest := s.Now.Add(l.RecoveryDelay); at.After(longest) {
-		return longest
+		at = longest
 	}
-	return at
+	return later(at, s.Now.Add(s.Hold))
 }
 
 func later(a, b time.Time) time.Time {

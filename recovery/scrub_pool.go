@@ -29,7 +29,8 @@ const (
 	tasksFrom, tasksTo           = "t/", "t0"
 	executionsFrom, executionsTo = "x/", "x0"
 	deadFrom, deadTo             = "z/", "z0"
-	deadTask                     = "task" // the kind of their letters
+	agingFrom, agingTo           = "d/", "d/\x02" // letters that wait to be stale, or to be removed
+	deadTask                     = "task"         // the kind of their letters
 )
 
 // partition is the rows of a partition that can contradict one another.
@@ -37,7 +38,8 @@ type partition struct {
 	is         bool
 	raw        string // of the counters; a partition in motion changes it
 	paused     bool
-	due        bool // OnDead or OnEmpty has yet to be called
+	due        bool // a hook has yet to be called
+	aging      bool // letters wait for a step of the Retention
 	pending    uint64
 	running    uint64
 	executions uint64 // of tasks that are stored
@@ -69,7 +71,20 @@ func (f *facts) lookAtPool(s *storage.Store, o storage.Object) error {
 	if it.Err() != nil {
 		return it.Err()
 	}
+	if f.pool.aging, err = hasRow(s, o, agingFrom, agingTo); err != nil {
+		return err
+	}
 	return f.pool.lookAtLetters(s, o)
+}
+
+// hasRow reports whether an object has a row in a range of keys.
+func hasRow(s *storage.Store, o storage.Object, from, to string) (bool, error) {
+	it, err := s.ListData(nil, o, from, to, false)
+	if err != nil {
+		return false, err
+	}
+	found := it.Next()
+	return found, errors.Join(it.Err(), it.Close())
 }
 
 // lookForDamage looks whether an object without right counters is a partition all the same:
@@ -222,6 +237,8 @@ func (p partition) contradiction(armed bool) (promise, problem string, orphan bo
 		return "R3", "tasks are pending and no alarm is set", true
 	case p.due:
 		return "R3", "a call of a hook is due and no alarm is set", true
+	case p.aging:
+		return "R3", "dead tasks wait for a step of the Retention and no alarm is set", true
 	}
 	return "", "", false
 }

@@ -57,8 +57,8 @@ func checkPath(u *url.URL) error {
 	}
 	for segment := range strings.SplitSeq(path, "/") {
 		name, err := url.PathUnescape(segment)
-		if err != nil || name == "" || name == "." || name == ".." {
-			return &problem{Type: "bad-path", Title: "The path has a part that is empty, . or ..", Status: http.StatusBadRequest, Outcome: none,
+		if err != nil || name == "" || name == "." || name == ".." || name == "/" {
+			return &problem{Type: "bad-path", Title: "The path has a part that is empty, ., .. or an encoded /.", Status: http.StatusBadRequest, Outcome: none,
 				Detail: "use the route that takes class and name as parameters of the query"}
 		}
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -139,10 +140,10 @@ type begunAudit struct {
 	id, day string
 }
 
-// beginAudit writes the first entry of a verb.
+// beginAudit writes the first entry of a verb, under the id of e if it has one.
 func (x *exchange) beginAudit(e auditEntry) (begunAudit, error) {
 	e = x.by(e)
-	e.ID = x.host.NewName()
+	e.ID = cmp.Or(e.ID, x.host.NewName())
 	begun := begunAudit{x.Server, context.WithoutCancel(x.r.Context()), e.ID, today(x.host)} // a verb goes on when its client has left, so its entry does too
 	if err := x.writeAudit(begun.ctx, begun.day, auditEvent{auditBegun, e}); err != nil {
 		return begun, &auditError{err}
@@ -180,7 +181,7 @@ func (s *Server) noteAudit(ctx context.Context, day string, e auditEvent) {
 
 // noteTokens notes a change of the file of tokens, unless a newer Server of the host does. It does not wait for the disk.
 func (s *Server) noteTokens(c auth.Change) {
-	if serverOf(s.host.Seams()) != s {
+	if serversOf(s.host.Seams())[0] != s {
 		return
 	}
 	few := func(ids []string) []string { return ids[:min(len(ids), maxRecovered)] }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	jobadmin "github.com/holdfast-dev/holdfast/admin"
-	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
@@ -31,14 +30,17 @@ func (s *Server) bulkRoutes() []route {
 			help: "Count the dead letters that a replay or a discard would act on, and get a token for dead:run."},
 		{method: "POST", pattern: "/v1/dead:run", access: operator, request: bulkToken{}, answer: bulkLine{}, handle: run(deadOf),
 			help: "Replay or discard the letters that were counted, at most 500 in a second." + stream},
-		{method: "GET", pattern: "/v1/bulk", access: operator, answer: bulkPage{}, handle: (*exchange).listBulk, params: []param{{name: "running", kind: flag, help: "1: only those that have not ended"}, afterParam, limitParam},
-			help: "List the runs of verbs over many, of all principals. One that has ended is kept for seven days."},
+		{method: "GET", pattern: "/v1/bulk", access: operator, answer: bulkPage{}, handle: (*exchange).listBulk, params: bulkParams,
+			help: "List the runs of verbs over many, of all principals, the newest first. One that has ended is kept for seven days."},
 		{method: "GET", pattern: "/v1/bulk/{id}", access: operator, answer: bulkStatus{}, handle: (*exchange).showBulk,
 			help: "Show a run of a verb over many: how far it is, and how it has ended."},
 		{method: "POST", pattern: "/v1/bulk/{id}/stop", access: operator, handle: (*exchange).stopBulk,
 			help: "Stop a run of a verb over many. The rest stays as it is, to be counted anew. A run that has ended stays ended."},
 	}
 }
+
+// bulkParams choose a page of runs.
+var bulkParams = []param{{name: "running", kind: flag, help: "1: only those that have not ended"}, afterParam, limitParam}
 
 // jobsBulk is a verb over many jobs.
 type jobsBulk struct {
@@ -84,10 +86,6 @@ func (x *exchange) countJobs() error {
 	return x.counted(jobsOf, c, t)
 }
 
-// bulkRight is the right that a principal needs to run a count: a verb on all jobs of a class with names that
-// begin with the prefix. It is zero for dead letters, which need the role of the route alone.
-type bulkRight struct{ Verb, Class, Prefix string }
-
 // ticket goes with the token of a count: the right, which is asked for again at the run, and the
 // words of a page for it.
 type ticket struct {
@@ -107,16 +105,6 @@ func (x *exchange) noteCount(t ticket, err error) {
 	e := outcomeOf(t.entry(), err)
 	e.DryRun, e.Count = true, t.Matches
 	x.note(e)
-}
-
-// mayRun returns a problem unless the principal has the right now. A grant of a prefix covers all names
-// that begin with a longer one.
-func (x *exchange) mayRun(r bulkRight) error {
-	if r == (bulkRight{}) {
-		return nil
-	}
-	_, _, err := x.find((*verbs.Table).Verbs, r.Verb, false, r.Class, r.Prefix)
-	return err
 }
 
 func (x *exchange) countDead() error {
@@ -263,44 +251,50 @@ func unreadable(id string, err error) bulkStatus {
 }
 
 func (x *exchange) listBulk() error {
-	o := object.ObjectsOptions{}
-	var err error
-	if o.Limit, err = x.limit(); err != nil {
+	page, err := x.runs()
+	if err != nil {
 		return err
 	}
+	return x.json(http.StatusOK, page)
+}
+
+// runs is the page of runs that the request asks for.
+func (x *exchange) runs() (page bulkPage, err error) {
+	o := object.ObjectsOptions{}
+	if o.Limit, err = x.limit(); err != nil {
+		return page, err
+	}
 	if o.After, err = x.after(); err != nil {
-		return err
+		return page, err
 	}
 	if x.flag("running") {
 		o.Label = bulkRunning
 	}
 	ctx, cancel, err := x.within()
 	if err != nil {
-		return err
+		return page, err
 	}
 	defer cancel()
 	found, err := x.host.Objects(ctx, bulkClass, o)
 	if err != nil {
-		return err
+		return page, err
 	}
-	page := bulkPage{Runs: []bulkStatus{}}
+	page.Runs = []bulkStatus{}
 	for _, info := range found {
 		run, err := bulkShow.Call(ctx, x.host, info.ID.Name, struct{}{})
-		if errors.Is(err, object.ErrConstructor) {
+		switch {
+		case errors.Is(err, object.ErrConstructor):
 			page.Runs = append(page.Runs, unreadable(info.ID.Name, err))
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if !run.Began.IsZero() { // it is kept still
+		case err != nil:
+			return page, err
+		case !run.Began.IsZero(): // it is kept still
 			page.Runs = append(page.Runs, statusOf(info.ID.Name, run))
 		}
 	}
 	if len(found) == o.Limit {
 		page.Next = cursor(found[len(found)-1].ID.Name)
 	}
-	return x.json(http.StatusOK, page)
+	return page, nil
 }
 
 // bulkOf is a run, or a problem if there is none.
@@ -376,7 +370,9 @@ func (x *exchange) beginRun(of, text string) (id string, over <-chan struct{}, e
 	if err := x.roomForRun(ctx); err != nil {
 		return "", nil, err
 	}
-	audit, err := x.beginAudit(t.entry())
+	entry := t.entry()
+	entry.ID = x.runID()
+	audit, err := x.beginAudit(entry)
 	if err != nil {
 		return "", nil, err
 	}
@@ -385,8 +381,7 @@ func (x *exchange) beginRun(of, text string) (id string, over <-chan struct{}, e
 		audit.end(err, 0)
 		return "", nil, err
 	}
-	later := &exchange{Server: x.Server, r: x.r.Clone(context.WithoutCancel(x.r.Context())), route: x.route, who: x.who} // x is over when its handler returns
-	over = x.bulk.put(audit.id, func() bool { return later.stillMay() && later.mayRun(t.Right) == nil })
+	over = x.bulk.put(audit.id, x.mayStillRun(t.Right))
 	run := bulkState{
 		Of: of, Who: x.who.ID, Name: x.who.Name, Matches: t.Matches, Filter: t.Filter, Day: audit.day,
 		Began: x.host.Seams().Clock.Now(), Bulk: b,
@@ -399,6 +394,12 @@ func (x *exchange) beginRun(of, text string) (id string, over <-chan struct{}, e
 		return "", nil, err
 	}
 	return audit.id, over, nil
+}
+
+// runID is the id of a new run. It begins with the time in milliseconds, counted down, so that lists have the newest run
+// first.
+func (x *exchange) runID() string {
+	return fmt.Sprintf("%012x", 1<<48-x.host.Seams().Clock.Now().UnixMilli()) + x.host.NewName()[:20]
 }
 
 // roomForRun refuses a run if too many are under way.

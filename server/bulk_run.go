@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"runtime"
 	"slices"
 	"sync"
@@ -158,10 +157,11 @@ func (o *bulkRun) later(ctx context.Context, d time.Duration) error {
 
 // start begins the work on a routine, if the host has a Server, whose Config names the job types.
 func (o *bulkRun) start(ctx context.Context) error {
-	srv := serverOf(o.st.Driver().Seams())
-	if srv == nil {
+	all := serversOf(o.st.Driver().Seams())
+	if len(all) == 0 {
 		return o.later(ctx, bulkRetry)
 	}
+	srv := all[0]
 	if err := o.later(ctx, bulkWatch); err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (o *bulkRun) work(ctx context.Context, srv *Server, run bulkState) (ended b
 	if why := o.stop.Load(); why != nil { // it came before the cancel was there
 		cancel(why)
 	}
-	b, partly, err := o.steps(ctx, steps, srv, run.Bulk)
+	b, partly, err := o.steps(ctx, steps, srv, run)
 	why := o.stop.Load()
 	switch {
 	case b.Ended:
@@ -209,19 +209,25 @@ func (o *bulkRun) work(ctx context.Context, srv *Server, run bulkState) (ended b
 
 // steps runs the verb until it has ended or cannot go on. The place is that of whole parts, and partly has the acts of
 // the last part too. steps ends with a stop, and ctx does not.
-func (o *bulkRun) steps(ctx, steps context.Context, srv *Server, b jobadmin.Bulk) (_ jobadmin.Bulk, partly jobadmin.Progress, err error) {
+func (o *bulkRun) steps(ctx, steps context.Context, srv *Server, run bulkState) (b jobadmin.Bulk, partly jobadmin.Progress, err error) {
 	seams := o.st.Driver().Seams()
 	noted, asked := seams.Steady(), seams.Steady()
-	may := srv.bulk.may(o.st.Name())
+	may := srv.bulk.may(o.st.Name(), func() *problem { return mayGoOn(seams, &run) })
+	ask := func() {
+		if why := may(); why != nil {
+			o.stop.Store(why)
+			(*o.cancel.Load())(why)
+		}
+	}
 	told := func(p jobadmin.Progress) {
 		o.now.Store(&p)
 		if now := seams.Steady(); now.Sub(asked) >= srv.limits.checkEvery {
-			if asked = now; !may() {
-				o.stop.Store(errRunRevoked)
-				(*o.cancel.Load())(errRunRevoked)
-			}
+			asked = now
+			ask()
 		}
 	}
+	ask()
+	b = run.Bulk
 	for !b.Ended && err == nil {
 		if o.st.Closing() {
 			return b, b.Progress, object.ErrShutdown
@@ -270,12 +276,6 @@ func (o *bulkRun) finish(ctx context.Context, b jobadmin.Bulk, why *problem) err
 	})
 }
 
-// Why a run has ended early.
-var (
-	errRunStopped = &problem{Type: "stopped", Title: "Somebody has stopped it.", Status: http.StatusConflict, Outcome: unknown}
-	errRunRevoked = &problem{Type: "revoked", Title: "Its principal may not do it any more.", Status: http.StatusForbidden, Outcome: unknown}
-)
-
 // servers has, by the seams of a host, which its objects know, what the Servers of that host share. The mutex guards the
 // map, which keeps nothing of it in memory.
 var servers = struct {
@@ -312,16 +312,16 @@ func forget(key weak.Pointer[seam.Seams]) {
 	delete(servers.of, key)
 }
 
-// serverOf is the newest Server of the host with these seams that the program still has; nil if there is none.
-func serverOf(seams *seam.Seams) *Server {
+// serversOf are the Servers of the host with these seams that the program still has, the newest first.
+func serversOf(seams *seam.Seams) (all []*Server) {
 	servers.Lock()
 	defer servers.Unlock()
 	for _, s := range slices.Backward(servers.of[weak.Make(seams)].servers) {
 		if s := s.Value(); s != nil {
-			return s
+			all = append(all, s)
 		}
 	}
-	return nil
+	return all
 }
 
 // bulkRuns are the runs that the Servers of a host have begun. mu guards all.
@@ -333,12 +333,12 @@ type bulkRuns struct {
 
 // begunRun is a run that has begun in this process.
 type begunRun struct {
-	over chan struct{} // closed when it has ended
-	may  func() bool   // reports whether its principal still has the right
+	over chan struct{}   // closed when it has ended
+	may  func() *problem // why its principal has not the right any more, or nil
 }
 
 // put keeps a run until it has ended.
-func (r *bulkRuns) put(id string, may func() bool) (over <-chan struct{}) {
+func (r *bulkRuns) put(id string, may func() *problem) (over <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.all == nil {
@@ -349,15 +349,15 @@ func (r *bulkRuns) put(id string, may func() bool) (over <-chan struct{}) {
 	return begun.over
 }
 
-// may returns how to ask whether the principal of a run still has the right. It is not known of a run that an earlier
-// process has begun.
-func (r *bulkRuns) may(id string) func() bool {
+// may returns how to ask whether the principal of a run still has the right: continued for one that an earlier process
+// has begun.
+func (r *bulkRuns) may(id string, continued func() *problem) func() *problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if begun, ok := r.all[id]; ok {
 		return begun.may
 	}
-	return func() bool { return true }
+	return continued
 }
 
 // ended tells of the end of a run.

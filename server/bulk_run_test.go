@@ -19,6 +19,7 @@ import (
 	jobadmin "github.com/holdfast-dev/holdfast/admin"
 	"github.com/holdfast-dev/holdfast/harness"
 	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
@@ -449,6 +450,7 @@ func TestRunsAreBounded(t *testing.T) {
 		}
 		for i := range maxRuns - runsEach - 1 {
 			run := bulkState{Of: deadOf, Who: fmt.Sprint(i), Day: today(s.host), Began: time.Now(), Bulk: jobadmin.Bulk{Verb: replayVerb, At: time.Now()}}
+			s.srv.bulk.put(fmt.Sprint("run", i), func() *problem { return nil })
 			if _, err := bulkBegin.Call(t.Context(), s.host, fmt.Sprint("run", i), run); err != nil {
 				t.Fatal(err)
 			}
@@ -472,13 +474,7 @@ func TestRunsAreBounded(t *testing.T) {
 func TestUnreadableRunEndsNoList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shopOn(t, memstore.New())
-		damaged := object.Copy{ID: storage.ID{Class: bulkClass, Name: "0damaged"}, Label: bulkRunning}
-		err := s.host.Import(t.Context(), object.Import{Copy: damaged, Rows: func(_ map[uint64]uint64, key func(string, []byte) error, _ func(string, time.Time, []byte) error) error {
-			return key(bulkRow, []byte(`{"of":`))
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s.tearRun("0damaged")
 		lines := bulkLines(t, s.direct("operator", "POST", "/v1/jobs:run", s.stopped(3), 200))
 		var page bulkPage
 		if err := json.Unmarshal([]byte(s.direct("operator", "GET", "/v1/bulk", "", 200)), &page); err != nil || len(page.Runs) != 2 {
@@ -499,7 +495,7 @@ func TestCrashBulk(t *testing.T) {
 	crashes.Try(t, func(s *harness.Sim) {
 		healed := false
 		images := workerpool.New(workerpool.Config[int, int]{
-			Name: "image", Partitions: 1, KeepDone: 1000 * time.Hour,
+			Name: "image", Partitions: 1, Retention: jobs.Retention{Completed: 1000 * time.Hour, Cancelled: 1000 * time.Hour},
 			Work: func(context.Context, *workerpool.Task[int]) (int, error) {
 				if !healed {
 					return 0, object.Permanent(errors.New("ill"))

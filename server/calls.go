@@ -172,9 +172,9 @@ func (e *callError) problem() *problem {
 		p.Outcome = none
 	}
 	if p.Type == "outcome-unknown" {
-		p.Detail = "the handler goes on; give the next call an Idempotency-Key, so that it can be repeated"
+		p.Detail = "the call may take effect yet; give the next call an Idempotency-Key, so that it can be repeated"
 		if e.keyed {
-			p.Detail = "the handler goes on; repeat the request with the same Idempotency-Key to get its answer"
+			p.Detail = "the call may take effect yet; repeat the request with the same Idempotency-Key to get its answer"
 		}
 	}
 	p.Retryable = p.Retryable && (p.Outcome == none || e.keyed)

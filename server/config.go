@@ -21,7 +21,8 @@ import (
 // Config has the classes and jobs that a Server exposes, its principals and its bounds.
 type Config struct {
 	// Auth finds the principal of a request. It must be given: auth.Tokens in production, or
-	// auth.Insecure, which lets everyone on this machine in.
+	// auth.Insecure, which lets everyone on this machine in. One that is no auth.Finder ends the verbs over many that a
+	// restart has cut off.
 	Auth auth.Authenticator
 	// Objects are the classes with methods that can be called.
 	Objects []Exposed

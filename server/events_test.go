@@ -225,6 +225,7 @@ func TestStreamOfAnObject(t *testing.T) {
 // A place that is not known is told by a reset. Proves V7.
 func TestStreamOfAClass(t *testing.T) {
 	f := start(t, nil, bells)
+	until(t, "the labels are not counted", func() bool { _, whole := f.host.Labels("bell"); return whole })
 	f.ring("a early")
 	for _, path := range []string{"/v1/events", "/v1/events/bell"} {
 		s := f.follow("viewer", path)
@@ -335,6 +336,12 @@ func (g *guests) Authenticate(r *http.Request) (auth.Principal, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.people.Authenticate(r)
+}
+
+func (g *guests) Find(id string) (auth.Principal, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.people.Find(id)
 }
 
 func (g *guests) set(token string, who *auth.Principal) {

@@ -73,7 +73,7 @@ func (x *exchange) listJobs() error {
 // jobList returns the jobs that the parameters class, label, prefix, after and limit choose.
 func (x *exchange) jobList() (jobadmin.JobPage, error) {
 	return x.operations.admin.Jobs(x.r.Context(), jobadmin.JobsOptions{
-		Class: x.param("class"), Label: x.param("label"), Prefix: x.param("prefix"), After: x.param("after"), Limit: x.number("limit"),
+		Class: x.param("class"), Label: x.param("label"), Prefix: x.param("prefix"), After: x.param("after"), Limit: x.rows(),
 	})
 }
 

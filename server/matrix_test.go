@@ -151,6 +151,7 @@ var uses = map[string]use{
 	"POST /ui/discard":       {path: "/ui/discard?class=cart&name=NAME&seq=1"},
 	"GET /ui/bulk":           {path: "/ui/bulk?do=replay"},
 	"POST /ui/bulk":          {path: "/ui/bulk", body: "token=x"},
+	"GET /ui/bulkruns":       {path: "/ui/bulkruns"},
 	"GET /ui/bulkrun":        {path: "/ui/bulkrun?id=x", nothing: true},
 	"POST /ui/bulkstop":      {path: "/ui/bulkstop?id=x", nothing: true},
 	"GET /ui/audit":          {path: "/ui/audit"},

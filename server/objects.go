@@ -185,7 +185,7 @@ func (x *exchange) objectPage(class string, sizes bool) (answer objectPage, err 
 
 // limit returns the parameter limit.
 func (x *exchange) limit() (int, error) {
-	n := x.number("limit")
+	n := x.rows()
 	if n > object.MaxPage {
 		return 0, badRequest(fmt.Sprintf("the limit is %d, at most %d are allowed", n, object.MaxPage))
 	}
@@ -193,6 +193,19 @@ func (x *exchange) limit() (int, error) {
 		n = object.DefaultPage
 	}
 	return n, nil
+}
+
+// pageRows is how many rows of a list a page for a browser has without the parameter limit: a list is written anew whenever something in
+// it changes, and a row costs about as much to write as to read.
+const pageRows = 50
+
+// rows is the parameter limit, or the default of a page; 0 is the default of the API.
+func (x *exchange) rows() int {
+	n := x.number("limit")
+	if n == 0 && x.route.page {
+		return pageRows
+	}
+	return n
 }
 
 // cursor hides where a page ends, so that clients do not depend on it.

@@ -60,8 +60,8 @@ func (x *exchange) page(p dashboard.Page) error {
 func (x *exchange) html(p dashboard.Page, part string) ([]byte, error) {
 	_, signs := x.config.Auth.(signer)
 	frame := dashboard.Frame{
-		Now: time.Now(), Self: x.self(), Part: part, Lists: x.seesAll(), SignOut: signs && x.who.ID != "", Audit: x.audits(), Backups: x.backups != nil && x.audits(),
-		Webhooks: x.config.Webhooks != nil && x.audits(),
+		Now: time.Now(), Self: x.self(), Part: part, Lists: x.seesAll(), SignOut: signs && x.who.ID != "", Bulk: x.can(auth.Operator) && x.seesAll(),
+		Audit: x.audits(), Backups: x.backups != nil && x.audits(), Webhooks: x.config.Webhooks != nil && x.audits(),
 	}
 	if x.who.ID != "" {
 		frame.Who, frame.Role = x.who.Name, x.who.Role.String()

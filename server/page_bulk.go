@@ -1,18 +1,21 @@
 package server
 
 import (
+	"cmp"
 	"net/url"
 
 	"github.com/holdfast-dev/holdfast/server/dashboard"
 )
 
-// bulkPages are the pages of a verb over many dead letters: the count, and a run with its token.
+// bulkPages are the pages of verbs over many: the count of dead letters and a run with its token, and the list of all
+// runs.
 func (s *Server) bulkPages() []route {
 	do := param{name: "do", help: "replay or discard"}
 	id := param{name: "id", help: "of the run"}
 	return []route{
 		shows("bulk", operator, (*exchange).bulkPage, append([]param{do}, bulkFilters...)...),
 		acts("bulk", operator, (*exchange).bulkForm),
+		shows("bulkruns", operator, (*exchange).bulkRunsPage, bulkParams...),
 		shows("bulkrun", operator, (*exchange).bulkRunPage, id),
 		acts("bulkstop", operator, (*exchange).bulkStopForm, id),
 	}
@@ -65,16 +68,38 @@ func (x *exchange) bulkRunPage() error {
 	if err != nil {
 		return err
 	}
-	p := run.Bulk.Progress
-	page := dashboard.BulkRun{
-		Do: run.Bulk.Verb, Matches: run.Matches, Done: p.Done, Skipped: p.Skipped, Refused: p.Refused, LastError: p.LastError,
-		Ended: !run.Ended.IsZero(), Stop: dashboard.Link{Route: "bulkstop", Query: url.Values{"id": {x.param("id")}}},
-	}
-	if run.Problem != nil {
-		page.Problem = run.Problem.Title
-	}
-	if !page.Ended {
+	page := shownBulk(statusOf(x.param("id"), run))
+	if run.Ended.IsZero() {
 		x.w.Header().Set("Refresh", "1")
+	}
+	return x.page(page)
+}
+
+// shownBulk is a run for a page.
+func shownBulk(s bulkStatus) dashboard.BulkRun {
+	r := dashboard.BulkRun{
+		ID: s.ID, State: s.State, Do: s.Verb, Of: s.Of, Filter: string(s.Filter), Who: cmp.Or(s.Name, s.Who), Matches: s.Matches,
+		Done: s.Done, Skipped: s.Skipped, Refused: s.Refused, LastError: s.LastError, Counted: s.CountedAt, Began: s.Began, Ended: s.Ended,
+		Stop: dashboard.Link{Route: "bulkstop", Query: url.Values{"id": {s.ID}}},
+	}
+	if s.Of == deadOf {
+		r.Of = "dead letters"
+	}
+	if s.Problem != nil {
+		r.Problem, r.LastError = s.Problem.Title, cmp.Or(s.LastError, s.Problem.Detail)
+	}
+	return r
+}
+
+// bulkRunsPage lists the runs of all principals.
+func (x *exchange) bulkRunsPage() error {
+	list, err := x.runs()
+	if err != nil {
+		return err
+	}
+	page := dashboard.BulkRuns{Running: x.flag("running"), Next: list.Next}
+	for _, run := range list.Runs {
+		page.Runs = append(page.Runs, shownBulk(run))
 	}
 	return x.page(page)
 }

@@ -232,7 +232,8 @@ func TestDeadLettersInBulkOnPages(t *testing.T) {
 	}
 }
 
-// losing is an Authenticator that lets a principal make one request of a path, and no other.
+// losing is an Authenticator that lets a principal make one request of a path, whose run asks for it once more when it
+// begins, and no other.
 type losing struct {
 	auth.Authenticator
 	method, path string
@@ -240,7 +241,7 @@ type losing struct {
 }
 
 func (l *losing) Authenticate(r *http.Request) (auth.Principal, error) {
-	if r.Method == l.method && r.URL.Path == l.path && l.asked.Add(1) > 1 {
+	if r.Method == l.method && r.URL.Path == l.path && l.asked.Add(1) > 2 {
 		return auth.Principal{}, auth.ErrBadCredentials
 	}
 	return l.Authenticator.Authenticate(r)
@@ -270,7 +271,7 @@ func TestStopARunOnItsPage(t *testing.T) {
 	held, at := make(chan struct{}), today(s.host)
 	run := bulkState{Of: deadOf, Who: "operator", Matches: 9, Day: at, Began: time.Now(), Bulk: jobadmin.Bulk{Verb: replayVerb, At: time.Now()}}
 	s.srv.limits.checkEvery = 0
-	s.srv.bulk.put("r", func() bool { <-held; return true })
+	s.srv.bulk.put("r", func() *problem { <-held; return nil })
 	if _, err := bulkBegin.Call(t.Context(), s.host, "r", run); err != nil {
 		t.Fatal(err)
 	}

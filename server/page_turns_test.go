@@ -47,10 +47,13 @@ func TestPageOfAnObjectWithTurns(t *testing.T) {
 	<-began
 	<-began
 	call(func() (int, error) { return hold.Call(ctx, f.host, "acme/a", 0) })
-	until(t, "the call does not wait", func() bool {
-		e, err := f.host.Explain(ctx, storage.ID{Class: "desk", Name: "acme/a"})
-		return err == nil && e.Mailbox.Calls == 1
-	})
+	explained := func(holds func(object.Explanation) bool) func() bool {
+		return func() bool {
+			e, err := f.host.Explain(ctx, storage.ID{Class: "desk", Name: "acme/a"})
+			return err == nil && holds(e)
+		}
+	}
+	until(t, "the call does not wait", explained(func(e object.Explanation) bool { return e.Mailbox.Calls == 1 }))
 	const held, lent, boss = "/ui/object?class=desk&name=acme/a", "/ui/object?class=desk&name=acme/b", "/ui/object?class=desk&name=boss"
 	f.sees("viewer", held, []string{"hold holds the object", "desk/boss", "Calls that wait 1, the first since"}, []string{"lent out", "is refused"})
 	f.sees("acme", held, []string{"hold holds the object", another}, []string{"boss"})
@@ -58,5 +61,7 @@ func TestPageOfAnObjectWithTurns(t *testing.T) {
 	f.sees("viewer", boss, []string{"ask holds the object", "desk/acme/a"}, nil)
 	close(release)
 	calls.Wait()
+	// A caller has its answer a moment before the turn ends.
+	until(t, "the turn does not end", explained(func(e object.Explanation) bool { return e.Turn == nil }))
 	f.sees("viewer", held, []string{"Calls that wait 0"}, []string{"Turns under way", "boss"})
 }

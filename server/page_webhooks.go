@@ -25,8 +25,11 @@ func (s *Server) webhookPages() []route {
 // shownWebhook is a subscription for the page.
 func shownWebhook(s webhook.Status) dashboard.Webhook {
 	v := dashboard.Webhook{
-		ID: s.ID, URL: s.URL, Class: s.Class, Prefix: s.Prefix, Kinds: s.Kinds, Created: s.Created, Disabled: s.Disabled, FailingSince: s.FailingSince,
+		ID: s.ID, URL: s.URL, Pool: s.Pool, Class: s.Class, Prefix: s.Prefix, Kinds: s.Kinds, Created: s.Created, Disabled: s.Disabled, FailingSince: s.FailingSince,
 		Waiting: s.Waiting, Delivered: s.Delivered, Dead: s.Dead, Gaps: s.Gaps, Rotated: s.Rotated, OldUntil: s.OldUntil,
+	}
+	if s.Pool != "" {
+		v.URL = "the URL of each task of " + s.Pool
 	}
 	if s.LastGap != nil {
 		v.GapAt, v.GapFrom, v.GapTo = s.LastGap.At, s.LastGap.From, s.LastGap.To
@@ -77,7 +80,7 @@ func (x *exchange) webhookAddForm() error {
 	if err != nil {
 		return err
 	}
-	s := webhook.Subscription{URL: strings.TrimSpace(form.Get("url")), Class: form.Get("class"), Prefix: form.Get("prefix")}
+	s := webhook.Subscription{URL: strings.TrimSpace(form.Get("url")), Class: form.Get("class"), Prefix: form.Get("prefix"), Pool: strings.TrimSpace(form.Get("pool"))}
 	for kind := range strings.SplitSeq(form.Get("kinds"), ",") {
 		if kind = strings.TrimSpace(kind); kind != "" {
 			s.Kinds = append(s.Kinds, kind)

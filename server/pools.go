@@ -105,7 +105,7 @@ func (x *exchange) listTasks() error {
 
 // tasks returns the tasks of a pool that the parameters of taskParams choose.
 func (x *exchange) tasks(pool string) (page workerpool.TaskPage, err error) {
-	o := workerpool.TasksOptions{Key: x.param("key"), After: x.param("after"), Limit: x.number("limit")}
+	o := workerpool.TasksOptions{Key: x.param("key"), After: x.param("after"), Limit: x.rows()}
 	if queue := x.param("queue"); x.query.Has("queue") {
 		o.Queue = &queue
 	}

@@ -48,7 +48,7 @@ var transferRules = []rule{
 	{is: transfer.ErrFile, problem: badFile, tell: true},
 	{is: transfer.ErrMessages, problem: problem{Type: "messages-wait", Title: "Messages to the object wait.", Status: 409, Outcome: none}, tell: true},
 	{is: transfer.ErrNotCarried, problem: problem{Type: "not-carried", Title: "The object cannot live in another store by itself.", Status: 409, Outcome: none}, tell: true},
-	{is: object.ErrExists, problem: problem{Type: "exists", Title: "The object exists.", Status: 409, Outcome: none, Detail: "import with replace to put the one of the file in its place"}},
+	{is: object.ErrExists, problem: problem{Type: "exists", Title: "The object exists.", Status: 409, Outcome: none, Detail: "line 1 has its name: import with replace to put the one of the file in its place"}},
 	{is: object.ErrNoObject, problem: *notFound()},
 	{is: object.ErrKeyTooLarge, problem: tooLargeHere, tell: true},
 	{is: object.ErrValueTooLarge, problem: tooLargeHere, tell: true},

@@ -18,9 +18,10 @@ var ErrBadTarget = pebblestore.ErrBadTarget
 // Checkpoint makes a copy of the store in the new directory dir, while commits go on: a store of
 // its own, with every commit that was made before the call and perhaps later ones. To its first
 // Open it is as though the power had failed at that moment. Tables are linked on the same disk and
-// copied to another one. The copy of a view (Options.Over) is a store of its own, and no view.
+// copied to another one. The copy of a view (Options.Over) is a store of its own, and no view: CheckpointView makes a view.
 //
-// An error is the checkpoint's alone: dir is removed again, and the store lives on. It wraps
+// An error is the checkpoint's alone: dir is removed again, and the store lives on; unless the sync fails
+// with which the copy begins, because that is the end of the store (ErrStorage). It wraps
 // ErrBadTarget if dir exists or lies within the store, ErrNoSpace if less than
 // Options.MinFreeBytes would be left free, and ErrReadOnly for a store that is open for reading. The
 // end of ctx ends the copy at its next write, with the cause of ctx, and so does Close, with
@@ -28,6 +29,22 @@ var ErrBadTarget = pebblestore.ErrBadTarget
 // crash cuts off is no store: Open refuses it, because the format file comes last. It may be called
 // from any goroutine; a second Checkpoint waits for the first.
 func (s *Store) Checkpoint(ctx context.Context, dir string) error {
+	return s.checkpoint(ctx, dir, false)
+}
+
+// CheckpointView is Checkpoint for a view of a log (Options.Over), and its copy is a view too: it opens with the log alone. It has
+// every commit that was made before the call, because all that is in memory is flushed first, and the row that says how far the view has the log.
+// So it calls the log, and an error of that is the end of the store, as at any commit. A store that is no view is refused.
+func (s *Store) CheckpointView(ctx context.Context, dir string) error {
+	if !s.view {
+		return errors.New("storage: checkpoint: the store is no view of a log: use Checkpoint")
+	}
+	return s.checkpoint(ctx, dir, true)
+}
+
+// Both copies have the same files and rows. The format file alone says which of the two a copy is, because the position row in it is right
+// for a view, and is a row without a meaning for a store of its own. checkpoint makes the one or the other.
+func (s *Store) checkpoint(ctx context.Context, dir string, view bool) error {
 	if s.readOnly {
 		return ErrReadOnly
 	}
@@ -45,15 +62,24 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) error {
 	// Close waits for the calls under way, of which this is one, so it must end by itself.
 	ended := func() error { return cmp.Or(s.Err(), seam.Cause(ctx)) }
 	if err := s.files.Checkpoint(dir, ended); err != nil {
-		if errors.Is(err, ErrBadTarget) || s.Err() != nil {
-			return err
-		}
-		return fmt.Errorf("storage: %w", err)
+		return s.copyFailed(err)
 	}
-	if err := s.finishCopy(to, ended); err != nil {
+	if err := s.finishCopy(to, view, ended); err != nil {
 		return errors.Join(fmt.Errorf("storage: checkpoint to %s: %w", dir, err), to.FS.RemoveAll(dir))
 	}
 	return nil
+}
+
+// copyFailed returns the error of a copy that the engine has not made. If the store has ended in it, because the sync failed with which a
+// copy begins, that is the error: the engine tells of its end before the failed call returns (OnDeath).
+func (s *Store) copyFailed(err error) error {
+	if errors.Is(err, ErrBadTarget) {
+		return err
+	}
+	if s.Err() != nil {
+		return s.fail(err)
+	}
+	return fmt.Errorf("storage: %w", err)
 }
 
 // spaceFor returns ErrNoSpace if a copy would leave less free space than the floor.
@@ -84,9 +110,9 @@ func (s *Store) spaceFor(to pebblestore.Dir) error {
 	return nil
 }
 
-// finishCopy makes the copy of the database a store: with a witness file, if this store has one,
+// finishCopy makes the copy of the database a store, or a view: with a witness file, if this store has one,
 // and with the format file, which comes last, unless the checkpoint has ended before that.
-func (s *Store) finishCopy(to pebblestore.Dir, ended func() error) error {
+func (s *Store) finishCopy(to pebblestore.Dir, view bool, ended func() error) error {
 	if err := ended(); err != nil {
 		return err
 	}
@@ -104,7 +130,7 @@ func (s *Store) finishCopy(to pebblestore.Dir, ended func() error) error {
 	if err := ended(); err != nil {
 		return err
 	}
-	if err := to.Write(formatFile, format{version: FormatVersion, shards: s.shards, dormant: s.dormant}.text()); err != nil {
+	if err := to.Write(formatFile, format{version: FormatVersion, shards: s.shards, dormant: s.dormant, view: view}.text()); err != nil {
 		return err
 	}
 	return to.Sync()

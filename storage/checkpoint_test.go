@@ -91,7 +91,7 @@ func TestCheckpointsBesideAWriter(t *testing.T) {
 				before := make(map[string]int)
 				for i := range 4 {
 					for int(acked.Load()) < 15*(i+1) {
-						if err := s.WaitSeen(); err != nil {
+						if err := s.WaitSeen(t.Context()); err != nil {
 							t.Fatal(err)
 						}
 					}

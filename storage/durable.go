@@ -42,6 +42,10 @@ type Ticket uint64
 // A failed sync kills the store, and release wakes all followers, which return the
 // error. A failure acknowledges no ticket.
 //
+// Over a log (engine.Fenced) a sync may take minutes, and a caller must be able to leave meanwhile. So a goroutine of the
+// store leads there, until no follower is left, and all others follow. A follower that may leave is
+// woken without its ticket when it has waited for unknownAfter, or soon after it was in a hurry.
+//
 // Invariant: while leading is set, a goroutine is in lead, or was woken to lead. So a
 // follower never waits without a leader.
 
@@ -55,19 +59,26 @@ type pipeline struct {
 	unsynced atomic.Int64  // bytes applied and not yet durable
 	syncing  atomic.Int64  // when the sync under way began, in nanoseconds since 1970; 0: none is
 	times    syncTimes
-	spare    sync.Pool // of *Follower
+	// confirmed is when the newest sync over a log began that has succeeded, in steady nanoseconds.
+	confirmed atomic.Int64
+	spare     sync.Pool // of *Follower
 
 	mu        sync.Mutex
-	leading   bool // a leader is at work, or is named and about to wake
+	leading   bool   // a leader is at work, or is named and about to wake
+	looks     uint32 // how often a sync over a log was seen to take long; guarded by mu
 	followers []*Follower
 }
 
 // A Follower waits until its ticket is durable, until it is to lead, or until the
 // store is dead. The zero value is ready for Follow.
 type Follower struct {
-	ticket uint64
-	lead   bool          // set before wake, under pipeline.mu
-	wake   chan struct{} // one slot
+	ticket  uint64
+	lead    bool          // set before wake, under pipeline.mu
+	patient bool          // it waits for the outcome, however long that takes
+	hurried bool          // see Hurry; guarded by pipeline.mu
+	unknown bool          // it was woken without its ticket; set before wake, under pipeline.mu
+	since   uint32        // pipeline.looks when it came
+	wake    chan struct{} // one slot
 }
 
 // init prepares the pipeline of a store that has no commit yet.
@@ -134,10 +145,10 @@ func (s *Store) Follow(f *Follower, t Ticket, wake chan struct{}) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.leading || s.dead.Load() != nil || p.durable.Load() >= uint64(t) {
+	if s.dead.Load() != nil || p.durable.Load() >= uint64(t) || !p.led() {
 		return false
 	}
-	f.ticket, f.wake = uint64(t), wake
+	f.ticket, f.wake, f.since = uint64(t), wake, p.looks
 	p.followers = append(p.followers, f)
 	return true
 }
@@ -146,9 +157,13 @@ func (s *Store) Follow(f *Follower, t Ticket, wake chan struct{}) bool {
 func (f *Follower) Enrolled() bool { return f.ticket != 0 }
 
 // WaitFollowed is WaitDurable for a task that has got its wake from Follow, or
-// that never followed.
-func (s *Store) WaitFollowed(f *Follower, t Ticket) error {
-	if f.lead {
+// that never followed, whose f may be nil. Over a log it returns ErrUnconfirmed if the log has not answered for 10 seconds, or
+// for one and ctx has ended.
+func (s *Store) WaitFollowed(ctx context.Context, f *Follower, t Ticket) error {
+	if s.fenced != nil {
+		return s.waitUnconfirmed(ctx, f, t)
+	}
+	if f != nil && f.lead {
 		f.lead = false
 		if err := s.pipeline.lead(); err != nil {
 			return err
@@ -158,30 +173,44 @@ func (s *Store) WaitFollowed(f *Follower, t Ticket) error {
 }
 
 // WaitSeen returns nil when everything that the caller can have read from the store is
-// on disk, also commits of others; its errors are those of WaitDurable. A commit is
+// on disk, also commits of others; its errors are those of WaitFollowed. A commit is
 // visible a moment before it has a ticket. So a reader takes a ticket of its own, for
 // no change: the sync that covers it begins later than the read did, and serves all
-// goroutines that wait. Over an engine that another process can take over (engine.Fenced) it always
-// waits for a sync, which shows that this process had not been replaced when the read was made.
-func (s *Store) WaitSeen() error {
+// goroutines that wait. Over a log it always waits, see Seen. On one machine the disk bounds the wait, and not ctx.
+func (s *Store) WaitSeen(ctx context.Context) error {
 	p := &s.pipeline
-	if !s.fenced && p.durable.Load() == p.began.Load() {
+	if s.fenced == nil && p.durable.Load() == p.began.Load() {
 		return s.Err()
 	}
+	return s.WaitFollowed(ctx, nil, p.read())
+}
+
+// Seen returns the ticket to wait for before anything leaves that depends on t and on reads up to now: a reply,
+// or work that begins. It is t, or over a log (engine.Fenced) a reader's ticket after it. The sync of that ticket
+// begins after the reads, and shows that no other process had taken the log over by then.
+func (s *Store) Seen(t Ticket) Ticket {
+	if s.fenced == nil {
+		return t
+	}
+	return s.pipeline.read()
+}
+
+// read numbers a reader.
+func (p *pipeline) read() Ticket {
 	p.began.Add(1)
-	return s.WaitDurable(p.applied(0))
+	return p.applied(0)
 }
 
 // join makes the caller the leader, for which it returns nil, or a follower.
 func (p *pipeline) join(t uint64) *Follower {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.leading || p.store.dead.Load() != nil {
+	if p.store.dead.Load() != nil || !p.led() {
 		p.leading = true
 		return nil
 	}
 	f := p.spare.Get().(*Follower)
-	f.ticket = t
+	f.ticket, f.patient = t, true
 	p.followers = append(p.followers, f)
 	return f
 }
@@ -196,12 +225,15 @@ func (p *pipeline) lead() error {
 	upTo, bytes := p.last.Load(), p.unsynced.Load()
 	began := s.seams.Clock.Now()
 	p.syncing.Store(began.UnixNano())
+	watched, asked := p.watch(), p.asks()
 	err := s.syncNow()
+	watched.end()
 	p.syncing.Store(0)
 	p.times.add(s.seams.Clock.Now().Sub(began))
 	if err == nil {
 		s.seams.At("sync/after", "")
 		p.unsynced.Add(-bytes)
+		p.confirmed.Store(asked)
 		p.durable.Store(upTo)
 	}
 	p.pass(upTo)
@@ -231,7 +263,7 @@ func (p *pipeline) pass(upTo uint64) {
 		switch {
 		case f.ticket <= upTo:
 			f.wake <- struct{}{}
-		case next == nil:
+		case next == nil && p.store.fenced == nil:
 			next = f
 		default:
 			rest = append(rest, f)
@@ -239,6 +271,9 @@ func (p *pipeline) pass(upTo uint64) {
 	}
 	clear(p.followers[len(rest):])
 	p.followers = rest
+	if p.store.fenced != nil {
+		return // leadAll goes on
+	}
 	p.leading = next != nil
 	if next != nil {
 		next.lead = true

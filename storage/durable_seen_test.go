@@ -79,13 +79,13 @@ func TestWaitSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := counting.syncs.Load()
-	if err := s.WaitSeen(); err != nil || counting.syncs.Load() != before {
+	if err := s.WaitSeen(t.Context()); err != nil || counting.syncs.Load() != before {
 		t.Errorf("a store at rest was synced %d times: %v", counting.syncs.Load()-before, err)
 	}
 	counting.applied = func() {
 		counting.applied = nil
 		before := counting.syncs.Load()
-		if err := s.WaitSeen(); err != nil || counting.syncs.Load() != before+1 {
+		if err := s.WaitSeen(t.Context()); err != nil || counting.syncs.Load() != before+1 {
 			t.Errorf("a commit without a ticket was not synced: %v", err)
 		}
 	}

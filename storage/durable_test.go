@@ -100,7 +100,7 @@ func TestOneSyncServesMany(t *testing.T) {
 		}
 	}
 	read := func() {
-		if err := s.WaitSeen(); err != nil || engine.syncs.Load() < 2 {
+		if err := s.WaitSeen(t.Context()); err != nil || engine.syncs.Load() < 2 {
 			t.Errorf("a reader waited for %d syncs: %v", engine.syncs.Load(), err)
 		}
 	}

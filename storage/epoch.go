@@ -1,10 +1,12 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/row"
+	"github.com/holdfast-dev/holdfast/storage/engine"
 )
 
 // Previous tells how the process ended that had the store open before.
@@ -98,6 +100,38 @@ const (
 	epochRowVersion     = 1
 	epochRowWithThrough = 2
 )
+
+// raisedEpochs is how many epochs RaiseEpoch skips. The store that is left behind would need a million
+// openings to come so far, and 4,095 copies of copies fit into the epochs that there are.
+const raisedEpochs = 1 << 20
+
+// RaiseEpoch puts the epoch row of the database e into b, with 2^20 more epochs taken: the next opening gives out no object number,
+// sequence number or token that another store gives out after the two have parted. It serves a restored copy, a view that becomes a store
+// of its own, and a log that has lost records. Previous stays as it is. It returns an error, and leaves b alone, if the row cannot be read
+// or that many epochs are not left. It may be called from any goroutine, but not beside an opening of the store.
+func RaiseEpoch(e engine.Engine, b *Batch) error {
+	var was Previous
+	value, closer, err := e.Get(metaKey("epoch"))
+	switch {
+	case err == nil:
+		was, err = decodeEpoch(value)
+		err = errors.Join(err, closer.Close())
+	case errors.Is(err, ErrNotFound): // no opening yet
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("storage: raise the epoch: %w", err)
+	}
+	if was.through += raisedEpochs; was.through > lastEpoch {
+		return fmt.Errorf("storage: raise the epoch: %w", errNumbers)
+	}
+	b.Set(metaKey("epoch"), was.encode())
+	return nil
+}
+
+// Era grows by two with each RaiseEpoch, and by one with each half a million openings. So that of a restored copy is greater than that of its
+// source, for as long as the source is not opened half a million times more.
+func (s *Store) Era() uint64 { return s.epoch / (raisedEpochs / 2) }
 
 // epochRow is a batch with the row that tells of this opening.
 func (s *Store) epochRow(clean bool, crashes, through uint64) *Batch {

@@ -19,9 +19,12 @@ var (
 	// ErrNoDirectory is returned by OpenReadOnly and Verify when there is no such directory;
 	// Open makes it.
 	ErrNoDirectory = errors.New("storage: no such directory")
-	// ErrMovedStore is returned by Open without Options.Over for a view of a log, and with it for
-	// a store of its own.
+	// ErrMovedStore is returned by Open without Options.Over, by OpenReadOnly and by Verify for a view of a log, because the
+	// view may lack what the log has; by Open with Options.Over for a store of its own; and by all of them for a directory whose store
+	// has gone into a cluster, or is on its way there (Leave). The error names the cluster.
 	ErrMovedStore = errors.New("storage: the directory and the log do not belong together")
+	// ErrRestoring is wrapped, beside ErrNotStore, for a directory in which ReplaceView has not ended: it is to be called again.
+	ErrRestoring = errors.New("the restore of a view has not ended")
 	// ErrNotStore is returned by Open when the directory is not empty and was
 	// not made by Holdfast, or is no directory.
 	ErrNotStore = errors.New("storage: not a store")
@@ -45,6 +48,8 @@ var (
 	// ErrNoSpace is returned by Commit when free space is below the floor.
 	// Nothing was changed; the same commit may be tried again.
 	ErrNoSpace = errors.New("storage: no space left")
+	// ErrUnconfirmed is returned by WaitFollowed and WaitSeen over a log that does not answer. The commit may become durable, or be lost.
+	ErrUnconfirmed = errors.New("storage: the log has not answered, so the outcome is unknown")
 	// ErrReadOnly is returned by Commit and by every other change of a store that
 	// OpenReadOnly has opened. Nothing was changed, and the store can still be read.
 	ErrReadOnly = pebblestore.ErrReadOnly

@@ -380,7 +380,7 @@ func TestFeedOfAnAdoptedCopy(t *testing.T) {
 			t.Errorf("S17: the copy %s of %s is dormant %v, and its feed whole after %#x", s.ID(), source, s.Dormant(), s.FeedFloor())
 		}
 		fresh := fed(t, s, "b", 1, math.MaxInt64)
-		if want := (lost[0]>>blockBits + adoptedAhead) << blockBits; fresh[0] <= want || slices.Contains(lost, fresh[0]) {
+		if want := (lost[0]>>blockBits + raisedEpochs) << blockBits; fresh[0] <= want || slices.Contains(lost, fresh[0]) {
 			t.Errorf("S17: opening %d gives out %#x, and the source has given out %#x", epochs, fresh, lost)
 		}
 		wantFeed(t, feedOf(t, s, old[0], old[1]+1), "a/1")

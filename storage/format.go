@@ -29,6 +29,7 @@ type format struct {
 	dormant  bool // a restored copy that Wake has not woken yet
 	view     bool // see Options.Over
 	complete bool // the store has been made: its database must exist
+	move     Move // where the store goes, see Leave
 }
 
 // readFormat reads the format file, or writes it into an empty directory. The caller
@@ -39,14 +40,31 @@ func readFormat(dir pebblestore.Dir, want int, view bool) (format, error) {
 	switch {
 	case err != nil:
 		return f, err
+	case f.move != Move{}:
+		return f, f.move.refused(dir)
 	case f.version == 0:
 		return createFormat(dir, format{version: FormatVersion, shards: cmp.Or(want, DefaultShards), view: view})
 	case f.view && !view:
-		return f, fmt.Errorf("%w: %s is a view of a log: open it with that log, because it may lack what the log has", ErrMovedStore, dir.Path)
+		return f, errView(dir)
 	case view && !f.view:
-		return f, fmt.Errorf("%w: %s is a store of its own and no view of a log: name a new directory", ErrMovedStore, dir.Path)
+		return f, errPlain(dir)
 	}
 	return f, nil
+}
+
+// # Views and stores
+//
+// A view of a log (Options.Over) is marked in its format file, because its files look like those of a store:
+//
+//   - A view without its log is refused, also to a look and to Verify. Commits that the log has acknowledged may be in the
+//     memory of a process that died, and then they are in no file of the view.
+//   - A store with a log is refused, because its rows stand in no record: another machine would never see them.
+//   - A checkpoint of a view is a store of its own, with all that was acknowledged before it.
+//   - A view that is damaged is removed. The next opening makes it again from the log.
+
+// errView refuses a view of a log to all that have no log.
+func errView(dir pebblestore.Dir) error {
+	return fmt.Errorf("%w: %s is a view of a log: open it with that log, because it may lack what the log has", ErrMovedStore, dir.Path)
 }
 
 // findFormat reads the format file and changes nothing. Without a format file the version
@@ -113,6 +131,9 @@ func otherFile(dir pebblestore.Dir) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("storage: %w", err)
 	}
+	if slices.Contains(names, restoreFile) {
+		return "", fmt.Errorf("%w: %w in %s: restore it again", ErrNotStore, ErrRestoring, dir.Path)
+	}
 	if slices.Contains(names, pebblestore.SumsFile) {
 		return "", fmt.Errorf("storage: %w: %s is missing from the store in %s: bring it back from a copy of the store", ErrCorrupt, formatFile, dir.Path)
 	}
@@ -169,7 +190,7 @@ func formatText(version, shards int) string { return format{version: version, sh
 
 // text is the content of the format file. Its last line is a checksum of the others: with a
 // wrong number of shards no object would be found. A program from before there were dormant
-// stores, or views, refuses one, because the checksum does not fit the lines that it knows.
+// stores, views, or moves refuses one, because the checksum does not fit the lines that it knows.
 func (f format) text() string {
 	text := fmt.Sprintf("holdfast store\nformat %d\nshards %d\n", f.version, f.shards)
 	if f.dormant {
@@ -177,6 +198,11 @@ func (f format) text() string {
 	}
 	if f.view {
 		text += "view\n"
+	}
+	if f.move.Done {
+		text += movedLine + f.move.Cluster + "\n"
+	} else if f.move.Cluster != "" {
+		text += movingLine + f.move.Cluster + "\n"
 	}
 	return text + formatCheck(text) + "\n"
 }
@@ -202,7 +228,13 @@ func parseFormat(text string) (f format, err error) {
 		return format{}, err
 	}
 	rest, f.dormant = strings.CutPrefix(rest, "dormant\n")
-	f.view = strings.HasPrefix(rest, "view\n")
+	rest, f.view = strings.CutPrefix(rest, "view\n")
+	line, _, _ = strings.Cut(rest, "\n")
+	if cluster, ok := strings.CutPrefix(line, movingLine); ok {
+		f.move.Cluster = cluster
+	} else if cluster, ok := strings.CutPrefix(line, movedLine); ok {
+		f.move = Move{cluster, true}
+	}
 	if f.shards > MaxShards || text != f.text() {
 		return format{}, errors.New("its checksum does not fit")
 	}

@@ -20,6 +20,9 @@ const FormatVersion = 4
 // oldestFormat is the oldest version that Open takes.
 const oldestFormat = 3
 
+// DefaultMinFreeBytes is the default of Options.MinFreeBytes: 192 MiB.
+const DefaultMinFreeBytes = 192 << 20
+
 // DefaultShards is the number of shards of a new store.
 const DefaultShards = 64
 
@@ -73,7 +76,7 @@ type Options struct {
 // withDefaults returns o with its defaults, or the first mistake in it.
 func (o Options) withDefaults() (Options, error) {
 	o.Seams = o.Seams.WithDefaults()
-	o.MinFreeBytes = cmp.Or(o.MinFreeBytes, 192<<20)
+	o.MinFreeBytes = cmp.Or(o.MinFreeBytes, DefaultMinFreeBytes)
 	o.MaxUnsyncedBytes = cmp.Or(o.MaxUnsyncedBytes, 64<<20)
 	if o.Pebble.Log == nil {
 		o.Pebble.Log = o.Log
@@ -116,14 +119,10 @@ func Open(o Options) (*Store, error) {
 // openDir makes, locks and opens the directory, in this order, so that two processes
 // that open a new store at the same time meet at the lock.
 func openDir(o Options) (*Store, error) {
-	dir := o.Pebble.Dir(o.Dir)
-	switch err := dir.Make(); {
-	case err == pebblestore.ErrIsFile:
-		return nil, fmt.Errorf("%w: %s is a file: name a directory", ErrNotStore, o.Dir)
-	case err != nil:
-		return nil, notMade(o.Dir, fmt.Errorf("storage: %w", err))
+	if err := o.makeDir(); err != nil {
+		return nil, err
 	}
-	dir, err := dir.Real()
+	dir, err := o.Pebble.Dir(o.Dir).Real()
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
@@ -136,6 +135,17 @@ func openDir(o Options) (*Store, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return s, nil
+}
+
+// makeDir makes the directory, if it is absent.
+func (o Options) makeDir() error {
+	switch err := o.Pebble.Dir(o.Dir).Make(); {
+	case err == pebblestore.ErrIsFile:
+		return fmt.Errorf("%w: %s is a file: name a directory", ErrNotStore, o.Dir)
+	case err != nil:
+		return notMade(o.Dir, fmt.Errorf("storage: %w", err))
+	}
+	return nil
 }
 
 // openEngine opens a store over the caller's engine, unless the options are bad.
@@ -171,7 +181,7 @@ func openLocked(o Options, dir pebblestore.Dir, lock *pebblestore.Lock) (*Store,
 		return nil, errors.Join(err, db.Close())
 	}
 	s := newStore(o, e, format.shards)
-	s.dir, s.files, s.dormant = dir, db, format.dormant
+	s.dir, s.files, s.dormant, s.view = dir, db, format.dormant, format.view
 	err = s.beginIn(dir, o)
 	switch {
 	case err != nil:

@@ -14,7 +14,11 @@ import (
 // fencedEngine is an engine that another process can take over.
 type fencedEngine struct{ countingEngine }
 
-func (*fencedEngine) Fenced() {}
+func (*fencedEngine) GiveUp() {}
+
+func (*fencedEngine) Replaced() bool { return false }
+
+func (*fencedEngine) Full() error { return nil }
 
 // viewOptions are those of a store over a view without a log of its own.
 func viewOptions(fsys vfs.FS) (Options, *fencedEngine) {
@@ -28,7 +32,7 @@ func viewOptions(fsys vfs.FS) (Options, *fencedEngine) {
 	return o, e
 }
 
-// A view is opened with its log alone, and a store without one alone. A refusal changes nothing.
+// Proves N9: a view is opened with its log alone, and a store without one alone. A refusal changes nothing.
 func TestViewAndStoreAreToldApart(t *testing.T) {
 	fsys := vfs.NewMem()
 	plain := memOptions(fsys)
@@ -81,7 +85,7 @@ func TestOverRefuses(t *testing.T) {
 	}
 }
 
-// A checkpoint of a view is a store of its own with all commits before it, though the view has no log.
+// Proves N9: a checkpoint of a view is a store of its own with all commits before it, though the view has no log.
 func TestCheckpointOfAView(t *testing.T) {
 	fsys := vfs.NewMem()
 	o, _ := viewOptions(fsys)
@@ -109,7 +113,7 @@ func TestWaitSeenOfAFencedStore(t *testing.T) {
 	s := open(t, o)
 	for range 2 {
 		before := e.syncs.Load()
-		if err := s.WaitSeen(); err != nil || e.syncs.Load() != before+1 {
+		if err := s.WaitSeen(t.Context()); err != nil || e.syncs.Load() != before+1 {
 			t.Errorf("a reader waited for %d syncs: %v", e.syncs.Load()-before, err)
 		}
 	}

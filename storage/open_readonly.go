@@ -25,7 +25,8 @@ import (
 //
 // Each error is one line that names the directory. It wraps ErrNoDirectory if there is no
 // such directory, ErrNotStore if the directory holds no store or one that was not made to its
-// end, ErrFormat for a newer format, ErrLocked if a program has the store open (with its
+// end, ErrMovedStore for a view of a log (Options.Over), because it may lack commits that the
+// log has, ErrFormat for a newer format, ErrLocked if a program has the store open (with its
 // pid), ErrCorrupt for a damaged or missing file, and fs.ErrPermission if the process may not
 // read a file. The memory is that of an open store: Options.Pebble makes its cache smaller.
 func OpenReadOnly(o Options) (*Store, error) {
@@ -127,7 +128,12 @@ func readLocked(o Options, dir pebblestore.Dir, lock io.Closer) (*Store, error) 
 // madeFormat reads the format file of a store that has been made to its end.
 func madeFormat(dir pebblestore.Dir, shards int) (format, error) {
 	f, err := findFormat(dir, shards)
-	if err != nil || f.complete {
+	switch {
+	case err == nil && f.move != Move{}:
+		return f, f.move.refused(dir)
+	case err == nil && f.view:
+		return f, errView(dir)
+	case err != nil || f.complete:
 		return f, err
 	}
 	other, err := otherFile(dir)

@@ -205,7 +205,7 @@ func TestReadOnlyRefusesChanges(t *testing.T) {
 					t.Errorf("Expire: %v", err)
 				}
 			}
-			if err := s.WaitSeen(); err != nil {
+			if err := s.WaitSeen(t.Context()); err != nil {
 				t.Errorf("WaitSeen: %v", err)
 			}
 			if _, ok, err := s.Meta("k"); ok || err != nil || s.Err() != nil || s.Pending() != 0 {

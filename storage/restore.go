@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -16,11 +17,6 @@ const (
 	idRow   = "id"
 	idBytes = 16
 )
-
-// adoptedAhead is how many epochs a restored copy is ahead of its source, so that it gives out
-// no number that the source gave out after the copy was made. The source would need a million
-// openings to come so far, and 4,095 copies of copies fit into the epochs that there are.
-const adoptedAhead = 1 << 20
 
 // ID is the random id of the store in hexadecimal: 32 digits. A checkpoint has that of its
 // source, and a store that Adopt has made has its own. It is empty for a store over
@@ -79,10 +75,15 @@ func Adopt(o Options, format string) error {
 		return fmt.Errorf("%w: %s: %w", ErrFormat, dir.Join(formatFile), err)
 	case !made.known():
 		return errVersion(dir.Join(formatFile), made.version)
+	case made.move != Move{}:
+		return made.move.refused(dir)
 	}
 	return locked(o, func(dir pebblestore.Dir, lock *pebblestore.Lock) error {
-		if _, err := dir.FS.Stat(dir.Join(formatFile)); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(fmt.Errorf("%w: %s is a store already", ErrNotStore, dir.Path), err)
+		switch _, err := dir.FS.Stat(dir.Join(formatFile)); {
+		case err == nil:
+			return fmt.Errorf("%w: %s is a store already", ErrNotStore, dir.Path)
+		case !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("storage: %w", err)
 		}
 		if err := adopt(o, dir, lock, made); err != nil {
 			return err
@@ -97,24 +98,31 @@ func Adopt(o Options, format string) error {
 
 // locked calls do with the directory of o, which it locks meanwhile.
 func locked(o Options, do func(pebblestore.Dir, *pebblestore.Lock) error) error {
-	dir, err := o.Pebble.Dir(o.Dir).Real()
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %s: name the directory of a store", ErrNoDirectory, o.Dir)
-	}
-	if err != nil {
-		return fmt.Errorf("storage: %w", err)
-	}
-	lock, err := awaitLock(o, dir, dir.Lock)
+	dir, lock, err := lockStore(o)
 	if err != nil {
 		return err
 	}
 	return errors.Join(do(dir, lock), lock.Close())
 }
 
+// lockStore finds the directory of o and locks it.
+func lockStore(o Options) (pebblestore.Dir, *pebblestore.Lock, error) {
+	dir := o.Pebble.Dir(o.Dir)
+	if _, err := dir.FS.Stat(dir.Path); errors.Is(err, fs.ErrNotExist) {
+		return dir, nil, fmt.Errorf("%w: %s: name the directory of a store", ErrNoDirectory, o.Dir)
+	}
+	dir, err := dir.Real()
+	if err != nil {
+		return dir, nil, fmt.Errorf("storage: %w", err)
+	}
+	lock, err := awaitLock(o, dir, dir.Lock)
+	return dir, lock, err
+}
+
 // # The order of Adopt
 //
 //  1. The directory is locked. It has no format file, so neither Open nor a reader takes it.
-//  2. One batch writes the new id and the epoch row, with all epochs up to adoptedAhead behind the
+//  2. One batch writes the new id and the epoch row, with all epochs up to raisedEpochs behind the
 //     last one taken. It is synced, and the witness with it.
 //  3. The format file is written with the line dormant. From here on the directory is a store.
 //
@@ -122,31 +130,39 @@ func locked(o Options, do func(pebblestore.Dir, *pebblestore.Lock) error) error 
 
 // adopt writes the id and the epoch of a copy, durably.
 func adopt(o Options, dir pebblestore.Dir, lock *pebblestore.Lock, made format) (err error) {
+	s, err := openUncounted(o, dir, lock, made)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, s.Abandon()) }() // which has the same error if the store has failed
+	if err := s.readEpoch(); err != nil {
+		return notOpened(dir, err)
+	}
+	b := new(Batch)
+	if err := RaiseEpoch(s.engine, b); err != nil {
+		return s.fail(err)
+	}
+	s.giveID(b)
+	return s.applyDurably(b)
+}
+
+// openUncounted opens a store without an opening that counts, to change rows of its own; with its witness file, if it has one. The
+// caller has the lock, and abandons the store.
+func openUncounted(o Options, dir pebblestore.Dir, lock *pebblestore.Lock, made format) (*Store, error) {
 	p := o.Pebble
 	p.Lock, p.MustExist = lock, true
 	db, err := pebblestore.Open(dir.Path, p)
 	if err != nil {
-		return fmt.Errorf("storage: %w", err)
+		return nil, fmt.Errorf("storage: %w", err)
 	}
 	s := newStore(o, db, made.shards)
-	s.dir = dir
-	defer func() { err = errors.Join(err, s.Abandon()) }()
+	s.dir, s.files = dir, db
 	if _, err := dir.FS.Stat(dir.Join(witnessFile)); err == nil {
 		if s.witness, err = openWitness(dir, s); err != nil {
-			return notOpened(dir, err)
+			return nil, errors.Join(notOpened(dir, err), s.Abandon())
 		}
 	}
-	if err := s.readEpoch(); err != nil {
-		return notOpened(dir, err)
-	}
-	was := s.previous
-	if was.through += adoptedAhead; was.through > lastEpoch {
-		return s.fail(errNumbers)
-	}
-	b := new(Batch)
-	b.Set(metaKey("epoch"), was.encode())
-	s.giveID(b)
-	return s.applyDurably(b)
+	return s, nil
 }
 
 // Wake takes the dormant mark from the store in o.Dir: the next host that opens it recovers what

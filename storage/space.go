@@ -71,7 +71,7 @@ func (s *space) admit(n int, at time.Time) error {
 // could not store; that counts as a refused commit, see RefusedAt. It costs one atomic load while
 // the last look found space, and a look else. It may be called from any goroutine.
 func (s *Store) Space() error {
-	if !s.space.below.Load() {
+	if s.fenced == nil && !s.space.below.Load() {
 		return nil
 	}
 	return s.admit(0, s.seams.Steady())
@@ -80,15 +80,25 @@ func (s *Store) Space() error {
 // LookAtSpace is Space for a caller that has nothing to store, so RefusedAt stays. A store of
 // OpenReadOnly, which no commit makes look, asks the file system itself, at most once a second.
 func (s *Store) LookAtSpace() error {
-	if !s.readOnly && !s.space.below.Load() {
+	if !s.readOnly && s.fenced == nil && !s.space.below.Load() {
 		return nil
 	}
-	return s.space.admit(0, s.seams.Steady())
+	return s.hasSpace(0, s.seams.Steady())
+}
+
+// hasSpace refuses a commit of n bytes while there is too little space here, or in the log.
+func (s *Store) hasSpace(n int, now time.Time) error {
+	if s.fenced != nil {
+		if err := s.fenced.Full(); err != nil {
+			return fmt.Errorf("%w: %w", ErrNoSpace, err)
+		}
+	}
+	return s.space.admit(n, now)
 }
 
 // admit refuses a commit of n bytes while there is too little space, and notes the time of that.
 func (s *Store) admit(n int, now time.Time) error {
-	err := s.space.admit(n, now)
+	err := s.hasSpace(n, now)
 	if err != nil {
 		s.space.refusedAt.Store(s.seams.Clock.Now().UnixNano())
 	}

@@ -19,7 +19,7 @@ type Store struct {
 	engine  engine.Engine
 	dir     pebblestore.Dir    // zero for an engine of the caller's
 	files   *pebblestore.Store // the database in dir, which is the engine or the view of it; nil without dir
-	fenced  bool               // see engine.Fenced
+	fenced  engine.Fenced      // the engine, if it is over a log; else nil
 	seams   seam.Seams
 	shards  int
 	space   space
@@ -27,6 +27,7 @@ type Store struct {
 
 	readOnly bool   // nothing is ever applied, see OpenReadOnly
 	dormant  bool   // see Dormant
+	view     bool   // see Options.Over
 	id       string // see ID
 
 	epoch    uint64
@@ -64,7 +65,7 @@ func newStore(o Options, e engine.Engine, shards int) *Store {
 	s := &Store{engine: e, seams: o.Seams, shards: shards, died: make(chan struct{})}
 	s.feed.on = o.Feed
 	s.pipeline.init(s, o.MaxUnsyncedBytes)
-	_, s.fenced = e.(engine.Fenced)
+	s.fenced, _ = e.(engine.Fenced)
 	if m, ok := e.(engine.Mortal); ok {
 		m.OnDeath(func(err error) { _ = s.fail(err) })
 	}
@@ -229,13 +230,14 @@ func (s *Store) read(b *Batch, key []byte) ([]byte, bool, error) {
 // Close marks the store as closed in order, makes everything durable and releases the
 // directory. Later uses fail with ErrClosed, and a second Close returns nil. A dead
 // store releases its files and returns the error that ended it. A store that is open for
-// reading only is released and not marked.
+// reading only is released and not marked. Over a log that does not answer, Close gives up after 10 seconds.
 func (s *Store) Close() error {
 	err := s.Err()
 	if errors.Is(err, ErrClosed) {
 		return nil
 	}
 	if err == nil && !s.readOnly {
+		defer s.limitClose()()
 		err = s.applyDurably(s.epochRow(true, 0, s.through.Load()))
 	}
 	released := s.release(ErrClosed)
@@ -256,6 +258,9 @@ func (s *Store) Abandon() error { return s.release(ErrClosed) }
 func (s *Store) release(cause error) (err error) {
 	s.closed.Do(func() {
 		s.fail(cause)
+		if s.fenced != nil {
+			s.fenced.GiveUp() // a sync that waits for the log would hold using
+		}
 		s.using.Lock() // no call into the engine is under way, and none will be
 		defer s.using.Unlock()
 		err = errors.Join(s.engine.Close(), s.closeWitness())

@@ -39,7 +39,8 @@ type Verification struct {
 //
 // After MaxFindings it ends with ErrManyFindings. Other errors tell that the store could not be
 // checked: that of ctx, and those of OpenReadOnly but for a damaged or missing file, which is a
-// finding. The memory is that of a reader, of the largest block, and of about 100 bytes for each
+// finding. A view of a log (Options.Over) is refused with ErrMovedStore: it holds nothing that the log does not have, so
+// one with damage is removed, and made again from the log. The memory is that of a reader, of the largest block, and of about 100 bytes for each
 // object of a shard. With o.Engine there are no files, and the rows are read alone.
 func Verify(ctx context.Context, o Options, to Verification) (findings int, err error) {
 	v := &verifier{ctx: ctx, to: to}

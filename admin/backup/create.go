@@ -27,16 +27,18 @@ func (r *Repository) Create(ctx context.Context, store *storage.Store) (s Snapsh
 	if store.Dir() == "" {
 		return s, errors.New("backup: the store keeps no files")
 	}
-	begun := content{Store: store.ID(), Epoch: store.Epoch(), Begun: r.now()}
-	return r.create(func() (Snapshot, error) {
+	c := content{Store: store.ID(), Epoch: store.Epoch(), Begun: r.now()}
+	return r.create(c, func() (files []file, err error) {
 		work := pebblestore.Dir{FS: r.root.FS, Path: store.Dir() + ".checkpoint"}
-		return within(r.o, work, func() (Snapshot, error) {
+		err = within(r.o, work, func() (err error) {
 			copied := pebblestore.Dir{FS: work.FS, Path: work.Join("store")}
 			if err := store.Checkpoint(ctx, copied.Path); err != nil {
-				return Snapshot{}, wrap(err)
+				return wrap(err)
 			}
-			return r.add(ctx, copied, begun, r.pacer())
+			files, err = r.add(ctx, copied, r.pacer())
+			return err
 		})
+		return files, err
 	})
 }
 
@@ -50,65 +52,66 @@ func (r *Repository) CreateFrom(ctx context.Context, dir string) (Snapshot, erro
 	if err != nil {
 		return Snapshot{}, wrap(err)
 	}
-	begun := content{Store: store.ID(), Epoch: store.Previous().Epoch, Begun: r.now()}
-	s, err := r.create(func() (Snapshot, error) {
-		return r.add(ctx, pebblestore.Dir{FS: r.root.FS, Path: store.Dir()}, begun, nil)
+	c := content{Store: store.ID(), Epoch: store.Previous().Epoch, Begun: r.now()}
+	s, err := r.create(c, func() ([]file, error) {
+		return r.add(ctx, pebblestore.Dir{FS: r.root.FS, Path: store.Dir()}, nil)
 	})
 	return s, errors.Join(err, store.Close())
 }
 
-// create calls do with the repository made and locked.
-func (r *Repository) create(do func() (Snapshot, error)) (s Snapshot, err error) {
+// create makes the repository, locks it, and makes a snapshot of the files that add has added. All that can fail
+// comes before the snapshot has its name, because one that is there counts as made.
+func (r *Repository) create(c content, add func() ([]file, error)) (s Snapshot, err error) {
 	lock, err := r.make()
 	if err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	return do()
+	if c.Files, err = add(); err != nil {
+		return s, err
+	}
+	return r.name(c)
 }
 
 // within makes a directory, locks it and calls do, and removes it with all that is in it. Rests
 // of an earlier call that a crash has cut off are removed first.
-func within(o storage.Options, work pebblestore.Dir, do func() (Snapshot, error)) (s Snapshot, err error) {
+func within(o storage.Options, work pebblestore.Dir, do func() error) (err error) {
 	if err := work.Make(); err != nil {
-		return s, wrap(err)
+		return wrap(err)
 	}
 	lock, err := storage.LockDir(o, work.Path, false)
 	if err != nil {
-		return s, wrap(err)
+		return wrap(err)
 	}
 	defer func() { err = errors.Join(err, wrap(work.FS.RemoveAll(work.Path)), lock.Close()) }()
 	if err := work.FS.RemoveAll(work.Join("store")); err != nil {
-		return s, wrap(err)
+		return wrap(err)
 	}
 	return do()
 }
 
-// add makes a snapshot of the files in a directory, which nothing changes meanwhile.
-func (r *Repository) add(ctx context.Context, from pebblestore.Dir, c content, p *pacer) (s Snapshot, err error) {
+// add makes durable blobs of the files in a directory, which nothing changes meanwhile.
+func (r *Repository) add(ctx context.Context, from pebblestore.Dir, p *pacer) (files []file, err error) {
 	names, err := from.List()
 	if err != nil {
-		return s, wrap(err)
+		return nil, wrap(err)
 	}
 	slices.Sort(names)
 	for _, name := range names {
 		info, err := from.FS.Stat(from.Join(name))
 		if err != nil {
-			return s, wrap(err)
+			return nil, wrap(err)
 		}
 		if info.IsDir() || name == "LOCK" || !plain(name) {
 			continue // of the system, and of the server
 		}
 		f, err := r.addFile(ctx, from, name, p)
 		if err != nil {
-			return s, err
+			return nil, err
 		}
-		c.Files = append(c.Files, f)
+		files = append(files, f)
 	}
-	if err := r.dir(blobsDir).Sync(); err != nil {
-		return s, wrap(err)
-	}
-	return r.name(c)
+	return files, wrap(r.dir(blobsDir).Sync())
 }
 
 // name writes the file of a snapshot. Its blobs are durable.
@@ -134,7 +137,7 @@ func (r *Repository) name(c content) (s Snapshot, err error) {
 	if err := write(dir, name+jsonSuffix, text); err != nil {
 		return s, err
 	}
-	return r.describe(name, c, text)
+	return c.describe(name), nil
 }
 
 // addFile makes the blob of a file, unless there is one of the same content. A blob of another
@@ -168,16 +171,37 @@ func place(ctx context.Context, from pebblestore.Dir, name string, to pebblestor
 	if err != nil {
 		return f, wrap(err)
 	}
-	f, err = transfer(ctx, from, name, w, p)
+	var target io.Writer = w
+	if p != nil {
+		target = &flowing{File: w, path: to.Join(as)}
+	}
+	f, err = transfer(ctx, from, name, target, p)
 	if err == nil {
 		err = wrap(w.Sync())
 	}
 	return f, errors.Join(err, wrap(w.Close()))
 }
 
-// transfer reads a file and writes it to w, unless that is nil. It returns its length and hash. With a pacer the system
-// writes to the disk as it goes, because a commit would otherwise wait for all of it together.
-func transfer(ctx context.Context, from pebblestore.Dir, name string, w pebblestore.File, p *pacer) (f file, err error) {
+// flowing is a file that the system writes to the disk as it grows, because a commit would otherwise wait for all of it together.
+type flowing struct {
+	pebblestore.File
+	path  string
+	bytes int64
+}
+
+func (f *flowing) Write(b []byte) (n int, err error) {
+	n, err = f.File.Write(b)
+	f.bytes += int64(n)
+	if err == nil {
+		if _, err = f.SyncTo(f.bytes); err != nil {
+			err = fmt.Errorf("sync %s: %w", f.path, err) // that of the system has no path
+		}
+	}
+	return n, err
+}
+
+// transfer reads a file and writes it to w, unless that is nil. It returns its length and hash.
+func transfer(ctx context.Context, from pebblestore.Dir, name string, w io.Writer, p *pacer) (f file, err error) {
 	in, err := from.FS.Open(from.Join(name))
 	if err != nil {
 		return f, wrap(err)
@@ -196,11 +220,6 @@ func transfer(ctx context.Context, from pebblestore.Dir, name string, w pebblest
 		if w != nil && n > 0 {
 			if _, err := w.Write(buffer[:n]); err != nil {
 				return f, wrap(err)
-			}
-			if p != nil {
-				if _, err := w.SyncTo(f.Bytes); err != nil {
-					return f, wrap(err)
-				}
 			}
 		}
 		if waited := p.read(ctx, n); waited != nil {

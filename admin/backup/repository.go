@@ -125,11 +125,14 @@ func (r *Repository) fill() error {
 	err := r.exists()
 	if errors.Is(err, ErrNoRepository) {
 		names, listed := r.root.List()
+		if listed != nil {
+			return wrap(listed)
+		}
 		foreign := slices.ContainsFunc(names, func(name string) bool {
 			return !slices.Contains([]string{"LOCK", "lost+found", blobsDir, snapshotsDir, formatFile + newSuffix}, name)
 		})
-		if listed != nil || foreign {
-			return errors.Join(err, listed)
+		if foreign {
+			return err
 		}
 		err = nil
 	}

@@ -37,14 +37,16 @@ func (r *Repository) Verify(ctx context.Context, name string, found func(storage
 		}
 		return s, err
 	}
-	m, err := json.Marshal(mark{r.now(), hashOf(text)})
+	s = c.describe(name)
+	s.Verified = r.now()
+	m, err := json.Marshal(mark{s.Verified, hashOf(text)})
+	if err == nil {
+		err = write(dir, name+markSuffix, string(m)+"\n")
+	}
 	if err != nil {
-		return s, wrap(err)
+		return Snapshot{}, wrap(err)
 	}
-	if err := write(dir, name+markSuffix, string(m)+"\n"); err != nil {
-		return s, err
-	}
-	return r.describe(name, c, text)
+	return s, nil
 }
 
 // check puts a store together in a scratch directory and verifies it.
@@ -70,19 +72,27 @@ func (r *Repository) check(ctx context.Context, c content, found func(storage.Fi
 			return err
 		}
 	}
-	return r.sound(ctx, scratch, found)
+	return r.sound(ctx, scratch, c, found)
 }
 
-// sound verifies a store.
-func (r *Repository) sound(ctx context.Context, dir pebblestore.Dir, found func(storage.Finding)) error {
+// sound verifies the store that was put together of a snapshot.
+func (r *Repository) sound(ctx context.Context, dir pebblestore.Dir, c content, found func(storage.Finding)) error {
 	o := r.o
 	o.Dir = dir.Path
-	n, err := storage.Verify(ctx, o, storage.Verification{Found: found})
+	var first storage.Finding
+	n, err := storage.Verify(ctx, o, storage.Verification{Found: func(f storage.Finding) {
+		if first.Text == "" {
+			first = f
+		}
+		if found != nil {
+			found(f)
+		}
+	}})
 	if err != nil && !errors.Is(err, storage.ErrManyFindings) {
-		return wrap(err)
+		return c.wrap(err)
 	}
 	if n > 0 {
-		return fmt.Errorf("%w: the store has %d findings", ErrDamaged, n)
+		return damaged(c.path, "its store has findings, %d of them, and the first is: %s", n, first.Text)
 	}
 	return nil
 }
@@ -158,15 +168,18 @@ func (r *Repository) Restore(ctx context.Context, name, dir string) (s Snapshot,
 	if err != nil {
 		return s, err
 	}
+	if s, err = r.describe(name, c, text); err != nil {
+		return s, err
+	}
 	to := pebblestore.Dir{FS: r.root.FS, Path: dir}
 	claim, err := r.claim(to)
 	if err != nil {
-		return s, err
+		return Snapshot{}, err
 	}
 	if err := r.restore(ctx, c, to, claim); err != nil {
-		return s, errors.Join(err, clear(to))
+		return Snapshot{}, errors.Join(err, clear(to))
 	}
-	return r.describe(name, c, text)
+	return s, nil
 }
 
 // newest is the name of the newest snapshot that is verified. Those of several stores are an error,
@@ -271,7 +284,7 @@ func (r *Repository) restore(ctx context.Context, c content, to pebblestore.Dir,
 	o := r.o
 	o.Dir = to.Path
 	if err := storage.Adopt(o, format); err != nil {
-		return wrap(err)
+		return c.wrap(err)
 	}
-	return r.sound(ctx, to, nil)
+	return r.sound(ctx, to, c, nil)
 }

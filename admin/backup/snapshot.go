@@ -34,6 +34,8 @@ type content struct {
 	Epoch  uint64    `json:"epoch"`
 	Begun  time.Time `json:"begun"`
 	Files  []file    `json:"files"` // sorted by name
+
+	path string // of its file in the repository, once it was read
 }
 
 // file is a file of a store.
@@ -133,6 +135,7 @@ func parse(path, text string) (c content, err error) {
 	if err := json.Unmarshal(s.Snapshot, &c); err != nil {
 		return c, damaged(path, "%v", err)
 	}
+	c.path = path
 	if c.Format != snapshotFormat {
 		return c, fmt.Errorf("backup: %s has format %d, this program reads format %d: use the program that wrote it", path, c.Format, snapshotFormat)
 	}
@@ -154,17 +157,31 @@ func parse(path, text string) (c content, err error) {
 	return c, nil
 }
 
+// wrap adds the file of the snapshot to an error of its store; nil stays nil.
+func (c content) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("backup: the store of %s: %w", c.path, err)
+}
+
 // damaged is the error of a file that is not as it was written.
 func damaged(path, text string, args ...any) error {
 	return fmt.Errorf("%w: %s: %s", ErrDamaged, path, fmt.Sprintf(text, args...))
 }
 
-// describe returns a snapshot as List shows it.
-func (r *Repository) describe(name string, c content, text string) (Snapshot, error) {
+// describe returns a snapshot as List shows it while it has no mark.
+func (c content) describe(name string) Snapshot {
 	s := Snapshot{Name: name, Store: c.Store, Epoch: c.Epoch, Begun: c.Begun, Files: len(c.Files)}
 	for _, f := range c.Files {
 		s.Bytes += f.Bytes
 	}
+	return s
+}
+
+// describe returns a snapshot as List shows it.
+func (r *Repository) describe(name string, c content, text string) (Snapshot, error) {
+	s := c.describe(name)
 	read, err := r.dir(snapshotsDir).Read(name + markSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil

@@ -19,7 +19,7 @@ import (
 // its alarm.
 type ImportOptions struct {
 	// Replace removes an object with the same class and name, in the commit that stores the new
-	// one. Without it such an object is object.ErrExists.
+	// one. Without it such an object is object.ErrExists, of the line with the name.
 	Replace bool
 	// Alarms arms the alarm of the object, which is due at its time in the file. Without it the
 	// object has none. A job then rests until something activates it, such as a verb, or the next opening of the store
@@ -54,7 +54,13 @@ func Import(ctx context.Context, into *object.Host, file io.ReadSeeker, o Import
 	if !o.Alarms {
 		f.copy.Alarm = nil
 	}
-	return f.copy.ID, into.Import(ctx, object.Import{Copy: f.copy, Replace: o.Replace, Rows: f.rows})
+	err = into.Import(ctx, object.Import{Copy: f.copy, Replace: o.Replace, Rows: f.rows})
+	if part := (*object.PartError)(nil); errors.As(err, &part) {
+		err = fmt.Errorf("line %d: %w", f.lines[kindAlarm+int(part.Part)]+part.Index, err)
+	} else if errors.Is(err, object.ErrExists) {
+		err = fmt.Errorf("line %d: %w", f.lines[kindHeader], err) // it has the name
+	}
+	return f.copy.ID, err
 }
 
 // importFile is a file that is read more than once.
@@ -66,23 +72,37 @@ type importFile struct {
 
 	copy  object.Copy
 	kept  keeper
-	named int // bytes of the lines of events and letters
-	sum   string
+	lines [kindSum]int // the first of each kind
+
+	partition int // the first line with a row of a partition
+	named     int // bytes of the lines of events and letters
+	sum       string
 }
 
 // first checks the file, and reads all but keys and marks.
 func (f *importFile) first() error {
-	s := &scan{line: func(l *line, kind, bytes int) error {
+	s := new(scan)
+	s.line = func(l *line, kind, bytes int) error {
+		if f.lines[kind] == 0 {
+			f.lines[kind] = s.number
+		}
 		if kind == kindHeader {
 			return f.begin(l.Header)
 		}
-		return f.take(l, kind, bytes)
-	}}
+		err := f.take(l, kind, bytes)
+		if f.kept.counters && f.partition == 0 {
+			f.partition = s.number
+		}
+		return err
+	}
 	if err := f.read(s); err != nil {
 		return err
 	}
 	f.sum = s.sum
-	return f.kept.end()
+	if err := f.kept.end(); err != nil {
+		return fmt.Errorf("line %d: %w", f.partition, err)
+	}
+	return nil
 }
 
 // rows is object.Import.Rows.

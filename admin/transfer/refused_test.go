@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +39,19 @@ func TestImportRefuses(t *testing.T) {
 		}
 		return resealed(strings.Replace(file, old, now, 1))
 	}
+	early := func(line int, field string) string {
+		l := append([]string{}, lines...)
+		l[line] = regexp.MustCompile(`"`+field+`":"\d{4}`).ReplaceAllString(l[line], `"`+field+`":"1960`)
+		return resealed(strings.Join(l, ""))
+	}
+	lettered := func(data string) string { // with two letters behind the execution, the second of this data
+		letter := func(seq int, data string) string {
+			const at = "2026-01-01T00:00:00Z"
+			return fmt.Sprintf(`{"letter":{"seq":%d,"scheduled":"%s","died":"%s","attempts":1,"crashes":0,"lastError":"","reason":"exhausted",%s}}`+"\n", seq, at, at, data)
+		}
+		l := slices.Insert(append([]string{}, lines...), 3, letter(7, `"data":"x"`), letter(8, data))
+		return resealed(strings.Replace(strings.Join(l, ""), `"letters":0`, `"letters":2`, 1))
+	}
 	for _, c := range []struct {
 		name, file, says string
 		is               error
@@ -64,9 +79,13 @@ func TestImportRefuses(t *testing.T) {
 		{"a key that is too long", changed(`{"key":"total"`, `{"key":"total`+strings.Repeat("x", 2044)+`"`), "line 8: ", object.ErrKeyTooLarge},
 		{"a value that is too large", changed(`"value":"499"`, `"value":"`+strings.Repeat("x", 2<<20+1)+`"`), "line 8: ", object.ErrValueTooLarge},
 		{"a mark of no kind", changed(`{"mark":"u/seen"`, `{"mark":"x/seen"`), "line 12: the mark", nil},
-		{"a partition", changed(lines[6], `{"key":"c","value":{"base64":"AQAACwMAAAADAAMAAwEAAgABAAA="}}`+"\n"), "partitions", nil},
-		{"a time before 1970", changed(alarmOf(file), `{"alarm":{"due":"1960-01-01T00:00:00Z","scheduled":"1960-01-01T00:00:00Z"}}`), "", object.ErrBadAlarmTime},
-		{"a time after 2262", changed(alarmOf(file), `{"alarm":{"due":"2300-01-01T00:00:00Z","scheduled":"2026-01-01T00:00:00Z"}}`), "", object.ErrBadAlarmTime},
+		{"a partition", changed(lines[6], `{"key":"c","value":{"base64":"AQAACwMAAAADAAMAAwEAAgABAAA="}}`+"\n"), "line 7: ", transfer.ErrNotCarried},
+		{"a time before 1970", changed(alarmOf(file), `{"alarm":{"due":"1960-01-01T00:00:00Z","scheduled":"1960-01-01T00:00:00Z"}}`), "line 2: ", object.ErrBadAlarmTime},
+		{"a time after 2262", changed(alarmOf(file), `{"alarm":{"due":"2300-01-01T00:00:00Z","scheduled":"2026-01-01T00:00:00Z"}}`), "line 2: ", object.ErrBadAlarmTime},
+		{"an execution before 1970", early(2, "since"), "line 3: ", object.ErrBadTime},
+		{"an event before 1970", early(4, "at"), "line 5: ", object.ErrBadTime},
+		{"an event that is too large", changed(`"data":"2"`, `"data":"`+strings.Repeat("x", 2<<20+1)+`"`), "line 5: ", object.ErrValueTooLarge},
+		{"a letter that is too large", lettered(`"data":"` + strings.Repeat("x", object.MaxDeadData-1) + `"`), "line 5: ", object.ErrValueTooLarge},
 		{"nothing that exists", resealed("{\"object\":{\"format\":1,\"class\":\"cart\",\"name\":\"bob\",\"counts\":{\"alarms\":0,\"executions\":0,\"letters\":0,\"events\":0,\"keys\":0,\"marks\":0}}}\n\n"), "does not exist", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

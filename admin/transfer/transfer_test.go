@@ -249,7 +249,7 @@ func alarmOf(file string) string {
 }
 
 // Proves O27: an object that exists is refused, also in memory alone, and replaced with Replace
-// in one commit, with its label, marks and alarm.
+// in one commit, with its label, marks and alarm. Proves O28: the line with its name is named.
 func TestImportReplaces(t *testing.T) {
 	s, h, file := filled(t, time.Now().Add(time.Hour))
 	ctx := context.Background()
@@ -257,7 +257,7 @@ func TestImportReplaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := exported(t, h, bob)
-	if err := imported(h, file, transfer.ImportOptions{}); !errors.Is(err, object.ErrExists) {
+	if err := imported(h, file, transfer.ImportOptions{}); !errors.Is(err, object.ErrExists) || !strings.HasPrefix(err.Error(), "line 1: ") {
 		t.Fatal(err)
 	}
 	if after := exported(t, h, bob); after != before {
@@ -276,7 +276,7 @@ func TestImportReplaces(t *testing.T) {
 }
 
 // Proves O27: a class that is not registered takes an import too, and keeps it for the program
-// that has the class.
+// that has the class. Proves O28: there too the line with a name that exists is named.
 func TestImportParked(t *testing.T) {
 	_, _, file := filled(t, time.Now().Add(time.Hour))
 	h, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}, Logger: slog.New(slog.DiscardHandler)})
@@ -292,7 +292,7 @@ func TestImportParked(t *testing.T) {
 			t.Errorf("%s\nwant\n%s", again, file)
 		}
 	}
-	if err := imported(h, file, transfer.ImportOptions{}); !errors.Is(err, object.ErrExists) {
+	if err := imported(h, file, transfer.ImportOptions{}); !errors.Is(err, object.ErrExists) || !strings.HasPrefix(err.Error(), "line 1: ") {
 		t.Error(err)
 	}
 	if err := h.Store().Check(); err != nil {

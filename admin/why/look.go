@@ -298,7 +298,7 @@ func (l *looker) alarmOf(o storage.Object) (*object.AlarmState, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.ID, err)
 	}
-	return &object.AlarmState{Due: row.Due, Scheduled: row.Scheduled, Attempts: row.Attempt, Crashes: row.Crashes, LastError: row.LastError}, nil
+	return &object.AlarmState{Due: row.Due, Scheduled: row.Scheduled, Attempts: row.Attempt, Crashes: row.Crashes, LastError: row.LastError, OwnersLost: row.OwnersLost}, nil
 }
 
 // follow looks at those that f waits for, up to the bound of a chain.

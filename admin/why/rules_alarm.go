@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-dev/holdfast/alarm"
 	"github.com/holdfast-dev/holdfast/object"
@@ -66,16 +67,15 @@ func suspect(f *facts) (Answer, bool) {
 }
 
 // heldBack reports whether the work of an execution waits for its trial.
-func (f *facts) heldBack(x *execution) bool {
-	if f.live == nil {
-		return false
-	}
-	for _, h := range f.live.Held {
-		if !h.OnTrial && h.Execution == x.record() {
-			return true
-		}
-	}
-	return false
+func (f *facts) heldBack(x *execution) bool { return f.waitsForTrial(x.record()) }
+
+// alarmHeldBack reports whether the alarm of the object, or a message to it, waits for its trial.
+func (f *facts) alarmHeldBack() bool { return f.waitsForTrial("") }
+
+func (f *facts) waitsForTrial(execution string) bool {
+	return f.live != nil && slices.ContainsFunc(f.live.Held, func(h object.HeldWork) bool {
+		return !h.OnTrial && h.Execution == execution
+	})
 }
 
 // queued tells where a due alarm is.

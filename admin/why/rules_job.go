@@ -131,6 +131,8 @@ var causes = map[recovery.Cause]string{
 	recovery.CauseShutdown: "A shutdown has cut it off",
 	recovery.CauseStale:    "Its work is gone, though its process lives",
 	recovery.CauseLease:    "Its lease has ended",
+
+	recovery.CauseOwnerLost: "Another node has run it, which was replaced",
 }
 
 // lost tells of an execution without its work.
@@ -148,7 +150,10 @@ func lost(f *facts) (Answer, bool) {
 	}
 	text := fmt.Sprintf("%s; %s. It was recovered %d times before.", causes[x.loss.Cause], does, x.Run.Recoveries)
 	at := f.next() // the alarm knows the limits of the definition
-	if at.IsZero() {
+	switch {
+	case f.heldBack(x) || f.alarmHeldBack(): // until its trial, whenever the alarm is due
+		at = time.Time{}
+	case at.IsZero():
 		at = f.later(x.loss.At)
 	}
 	return Answer{Text: text, Since: x.Began, Next: at}, true

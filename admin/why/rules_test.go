@@ -140,6 +140,12 @@ func rows() []row {
 			Answer{Code: HeldOutside, Since: outside.Began, Until: outside.Lease, Next: outside.Lease}, nil},
 		{"a lost run", job("continuous", jobs.Executing, func(f *facts) { f.run = &gone }), Answer{Code: Lost, Since: gone.Began, Next: in(time.Second)}, nil},
 		{"a lost run with an alarm", job("continuous", jobs.Executing, alarmAt(in(9)), func(f *facts) { f.run = &gone }), Answer{Code: Lost, Since: gone.Began, Next: in(9)}, nil},
+		{"a lost run whose alarm is held back", job("continuous", jobs.Executing, alarmAt(ago(1)), func(f *facts) {
+			f.run, f.live = &gone, &object.Explanation{Held: []object.HeldWork{{NotBefore: in(9)}}}
+		}), Answer{Code: Lost, Since: gone.Began}, []Code{AlarmSuspect, AlarmQueued}},
+		{"a lost run whose alarm is on trial", job("continuous", jobs.Executing, alarmAt(ago(1)), func(f *facts) {
+			f.run, f.live = &gone, &object.Explanation{Held: []object.HeldWork{{OnTrial: true}}}
+		}), Answer{Code: Lost, Since: gone.Began, Next: in(time.Second)}, []Code{AlarmSuspect, AlarmQueued}},
 		{"a failed run", job("continuous", jobs.Running, alarmAt(in(time.Second)), func(f *facts) { f.meta.Run = failing }),
 			Answer{Code: Retry, Since: ago(time.Minute), Until: in(time.Second), Next: in(time.Second), Error: hostile}, nil},
 		{"a failed task", pending(workerpool.ForTime, func(f *facts) { f.task.Run, f.task.Status.NotBefore = failing, in(time.Second) }),

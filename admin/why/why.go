@@ -28,7 +28,7 @@ func Job(ctx context.Context, src Source, id storage.ID) (Answer, error) {
 }
 
 // Task is Object for a task of a worker pool, and Absent for one that does not exist or that was
-// done or cancelled more than Config.KeepDone ago.
+// done or cancelled more than Config.Retention ago.
 func Task(ctx context.Context, src Source, pool string, id workerpool.TaskID) (Answer, error) {
 	return src.answer(ctx, func(l *looker) (*facts, error) { return l.lookTask(ctx, pool, id) })
 }

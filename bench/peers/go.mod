@@ -35,6 +35,7 @@ require (
 	github.com/golang/snappy v0.0.5-0.20231225225746-43d5d4cd4e0e // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/holdfast-dev/holdfast/server v0.0.0 // indirect
+	github.com/holdfast-dev/holdfast/storage/shardlog/pglog v0.0.0 // indirect
 	github.com/invopop/jsonschema v0.14.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
@@ -82,3 +83,5 @@ replace (
 	github.com/holdfast-dev/holdfast/bench => ..
 	github.com/holdfast-dev/holdfast/server => ../../server
 )
+
+replace github.com/holdfast-dev/holdfast/storage/shardlog/pglog => ../../storage/shardlog/pglog

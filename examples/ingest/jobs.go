@@ -46,7 +46,7 @@ func newProgram(src source, workers int, fail func(error)) *program {
 	p.readers = workerpool.New(workerpool.Config[task, struct{}]{
 		Name:        "readers",
 		Concurrency: workers,
-		KeepDone:    -1,
+		Retention:   jobs.Retention{Completed: workerpool.AtOnce, Cancelled: workerpool.AtOnce},
 		Retry: jobs.Retry{
 			MaxAttempts: crashesMax,
 			Backoff:     jobs.Exponential(50*time.Millisecond, time.Second),

@@ -18,6 +18,7 @@ type arrow struct {
 const (
 	pebble     = "github.com/cockroachdb/pebble/v2"
 	goCron     = "github.com/netresearch/go-cron"
+	pgx        = "github.com/jackc/pgx/v5"
 	prometheus = "github.com/prometheus/client_golang"
 	progress   = "github.com/schollz/progressbar/v3"
 	sys        = "golang.org/x/sys"
@@ -68,6 +69,23 @@ var arrows = map[string]arrow{
 	"jobs/internal/*":     {ours: onAlarm},
 	"jobs/workflow":       {ours: append(slices.Clone(onJobEngine), "jobs/internal/*", "jobs/breaker")},
 
+	// A store over a replicated log, the log in memory, and the acceptance test of logs.
+	"storage/shardlog":              {ours: []string{"seam", "internal/row", "storage", "storage/engine", "storage/pebblestore"}, theirs: []string{xxhash}},
+	"storage/shardlog/memlog":       {ours: []string{"storage/shardlog"}},
+	"storage/shardlog/shardlogtest": {ours: []string{"storage/shardlog"}},
+
+	// Copies of views in blobs, and the way from one machine into a log and back.
+	"storage/shardlog/move":     {ours: []string{"seam", "storage", "storage/engine", "storage/pebblestore", "storage/shardlog", "storage/shardlog/snapshot"}},
+	"storage/shardlog/snapshot": {ours: slices.Concat(onEngine, []string{"storage", "storage/pebblestore", "storage/shardlog"})},
+
+	// The nodes of a cluster: hosts over one log, of which one serves.
+	"cluster": {ours: slices.Concat(onObject, []string{"storage/engine", "storage/pebblestore", "storage/shardlog", "storage/shardlog/snapshot"})},
+
+	// The log in PostgreSQL, a module of its own, and the servers that its tests run.
+	"storage/shardlog/pglog":            {ours: []string{"seam", "storage/shardlog"}, theirs: []string{pgx}},
+	"storage/shardlog/pglog/demo":       {ours: everything},
+	"storage/shardlog/pglog/examples/*": {ours: everything},
+
 	// Unit tests of workflows in one call: test code of users, over the simulation.
 	"jobs/workflow/workflowtest": {ours: append(slices.Clone(onJobEngine), "jobs/workflow", "jobs/internal/*", "harness")},
 
@@ -95,7 +113,9 @@ var arrows = map[string]arrow{
 	"internal/crashfs": {theirs: []string{pebble}},
 	"internal/lint":    {},
 	"internal/metric":  {},
-	"internal/row":     {},
+	// Servers of PostgreSQL for the tests of all modules.
+	"internal/pgtest": {},
+	"internal/row":    {},
 	// Programs and tests that prove something of the whole.
 	"internal/prove/*": {ours: everything, theirs: []string{pebble, sys}},
 	// Helpers that the tests of several packages share.
@@ -103,8 +123,10 @@ var arrows = map[string]arrow{
 	"internal/testing/failing":  {ours: []string{"seam", "storage", "storage/*"}},
 	"internal/testing/fulldisk": {theirs: []string{pebble}},
 	"internal/testing/loglines": {},
-	"internal/testing/outside":  {},
+	"internal/testing/machine":  {ours: []string{"internal/crashfs", "storage", "storage/*"}, theirs: []string{pebble}},
+	"internal/testing/outside":  {ours: []string{"internal/pgtest"}},
 	"internal/testing/seeds":    {theirs: []string{rapid}},
+	"internal/testing/silent":   {ours: []string{"storage/shardlog"}},
 }
 
 // row is the row of arrows that governs a package.
@@ -151,6 +173,8 @@ func misdirected(s source, allowed arrow, p string) string {
 		return ""
 	case s.test() && s.dir() == "admin/backup" && p == pebble+"/vfs", s.test() && s.dir() == "admin/backup" && p == pebble+"/vfs/errorfs":
 		return "" // its tests are of files: power cuts, failing operations
+	case s.test() && s.dir() == "cluster" && p == pebble+"/vfs":
+		return "" // a machine of its simulation has a disk in memory
 	case within(p, pebble) && !within(s.dir(), "storage", "harness", "internal"):
 		return "only storage/pebblestore knows Pebble; ask storage for what you need"
 	case inside && within(s.dir(), jobTypes...) && within(ours, jobTypes...) && !within(s.dir(), ours):
@@ -159,7 +183,7 @@ func misdirected(s source, allowed arrow, p string) string {
 		return ""
 	case inside && within(ours, "harness") && !within(s.dir(), "harness", "internal/testing/crashes", "jobs/workflow/workflowtest"),
 		inside && within(ours, "internal/testing", "jobs/workflow/workflowtest"),
-		inside && ours == "storage/storagetest":
+		inside && ours == "storage/storagetest", inside && ours == "storage/shardlog/shardlogtest":
 		return "only tests import " + ours + "; move what needs it to a _test.go file"
 	case inside && !may(allowed.ours, ours):
 		return "the arrows go seam, storage/engine, storage/pebblestore and memstore, storage, alarm, object, jobs, recovery, jobs/engine, job types, examples; move the code to the layer that may, or pass a value in"
@@ -170,7 +194,7 @@ func misdirected(s source, allowed arrow, p string) string {
 }
 
 func TestImportsGoOneWay(t *testing.T) {
-	for _, s := range load(t) {
+	for _, s := range loadHouse(t) {
 		report(t, arrowProblems(s))
 	}
 }
@@ -178,7 +202,7 @@ func TestImportsGoOneWay(t *testing.T) {
 // Every row is for a package that exists, once the tree is whole.
 func TestArrowsNameRealPackages(t *testing.T) {
 	dirs := map[string]bool{}
-	for _, s := range load(t) {
+	for _, s := range loadHouse(t) {
 		dirs[s.dir()] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(arrows)) {
@@ -205,11 +229,12 @@ import (
 	"` + module + `/harness"
 	"` + module + `/jobs/debounce"
 	"` + module + `/object"
+	"` + module + `/storage/shardlog/shardlogtest"
 	"` + pebble + `/vfs"
 	"example.com/elsewhere"
 )`
 	wantProblems(t, arrowProblems(sample(t, "alarm/x.go", text)),
-		"only tests import", "jobs/debounce", "the arrows go", "only storage/pebblestore knows Pebble", "no row of the table")
+		"only tests import", "jobs/debounce", "the arrows go", "only tests import", "only storage/pebblestore knows Pebble", "no row of the table")
 	wantProblems(t, arrowProblems(sample(t, "alarm/x_test.go", text)), "only storage/pebblestore knows Pebble")
 	wantProblems(t, arrowProblems(sample(t, "jobs/continuous/x_test.go", text)), "do not know one another", "only storage/pebblestore knows Pebble")
 	wantProblems(t, arrowProblems(sample(t, "elsewhere/x.go", text)), "has no row")

@@ -37,26 +37,31 @@ func TestEveryStepOfCIRuns(t *testing.T) {
 	}
 }
 
-// outsideCommand finds the packages that a script tests with programs of others, in the library or in the server.
-var outsideCommand = regexp.MustCompile(`(?m)^  (\(cd server && )?logged go test -count=1 -p 1 ([^)\n]+)`)
+// outsideCommand finds the packages that a script tests with programs of others, in the library or in another module.
+var outsideCommand = regexp.MustCompile(`(?m)^  (?:\(cd (\S+) && )?logged go test -count=1 -p 1 ([^)\n]+)`)
 
 // outsideMissing are the packages of the files that need programs of others and that a script does not test with them.
 func outsideMissing(all []source, script string) (missing []string) {
 	var tested []string
 	for _, m := range outsideCommand.FindAllStringSubmatch(script, -1) {
 		for _, dir := range strings.Fields(m[2]) {
-			if m[1] != "" {
-				dir = path.Join("server", dir)
-			}
-			tested = append(tested, path.Clean(dir))
+			tested = append(tested, path.Join(m[1], dir))
 		}
 	}
 	for _, s := range all {
-		if slices.Contains(s.imports(), module+"/internal/testing/outside") && !slices.Contains(tested, s.dir()) && !slices.Contains(missing, s.dir()) {
+		if slices.Contains(s.imports(), module+"/internal/testing/outside") && !testedIn(tested, s.dir()) && !slices.Contains(missing, s.dir()) {
 			missing = append(missing, s.dir())
 		}
 	}
 	return missing
+}
+
+// testedIn says whether a package is one of those that are tested, or lies below one that ends with "...".
+func testedIn(tested []string, dir string) bool {
+	return slices.ContainsFunc(tested, func(p string) bool {
+		tree, all := strings.CutSuffix(p, "/...")
+		return p == dir || all && within(dir, tree)
+	})
 }
 
 // A test that is skipped without a program of others runs in the step that installs it.
@@ -68,8 +73,9 @@ func TestOutsideProgramsAreTestedByCI(t *testing.T) {
 
 func TestMissingOutsideTestsAreSeen(t *testing.T) {
 	need := "package x\nimport _ \"" + module + "/internal/testing/outside\"\n"
-	all := []source{sample(t, "a/x_test.go", need), sample(t, "server/b/x_test.go", need), sample(t, "c/x_test.go", need), sample(t, "server/d/x_test.go", need), sample(t, "e/x_test.go", "package e\n")}
-	const script = "outside() {\n  logged go test -count=1 -p 1 ./a ./d\n  (cd server && logged go test -count=1 -p 1 ./b ./c)\n}\n"
+	all := []source{sample(t, "a/x_test.go", need), sample(t, "server/b/x_test.go", need), sample(t, "c/x_test.go", need), sample(t, "server/d/x_test.go", need), sample(t, "e/x_test.go", "package e\n"),
+		sample(t, "log/x_test.go", need), sample(t, "log/y/x_test.go", need)}
+	const script = "outside() {\n  logged go test -count=1 -p 1 ./a ./d\n  (cd server && logged go test -count=1 -p 1 ./b ./c)\n  (cd log && logged go test -count=1 -p 1 ./...)\n}\n"
 	if got := strings.Join(outsideMissing(all, script), " "); got != "c server/d" {
 		t.Errorf("the packages %q are missing", got)
 	}

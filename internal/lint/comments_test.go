@@ -59,7 +59,7 @@ func exported(d *ast.FuncDecl) (string, bool) {
 }
 
 func TestExportedNamesHaveComments(t *testing.T) {
-	for _, s := range load(t) {
+	for _, s := range loadHouse(t) {
 		report(t, commentProblems(s))
 	}
 }
@@ -67,7 +67,7 @@ func TestExportedNamesHaveComments(t *testing.T) {
 // Each package tells its purpose once.
 func TestPackagesHaveComments(t *testing.T) {
 	said := map[string]int{}
-	for _, s := range load(t) {
+	for _, s := range loadHouse(t) {
 		if s.test() {
 			continue
 		}

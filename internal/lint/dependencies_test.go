@@ -67,3 +67,29 @@ func TestGoModTellsDirectFromIndirect(t *testing.T) {
 		}
 	}
 }
+
+// versioned finds the modules that a go.mod names, with their versions.
+var versioned = regexp.MustCompile(`(?m)^(?:require)?\s+(\S+\.\S+) (v\S+)`)
+
+// versions are the modules that a go.mod names, with their versions.
+func versions(t *testing.T, name string) map[string]string {
+	all := map[string]string{}
+	for _, m := range versioned.FindAllStringSubmatch(read(t, name), -1) {
+		all[m[1]] = m[2]
+	}
+	return all
+}
+
+// The modules that go.work joins take the same versions. Otherwise the workspace builds and tests the packages of the library with
+// other code than the library alone, and CI has no test of one in its cache for the other.
+func TestModulesShareVersions(t *testing.T) {
+	library := versions(t, "go.mod")
+	for _, module := range []string{"server", "storage/shardlog/pglog"} {
+		there := versions(t, module+"/go.mod")
+		for _, m := range slices.Sorted(maps.Keys(library)) {
+			if v, ok := there[m]; ok && v != library[m] {
+				t.Errorf("%s takes %s %s, and the library %s: run \"go get %s@VERSION\" with the newer one in both, and go mod tidy", module, m, v, library[m], m)
+			}
+		}
+	}
+}

@@ -23,13 +23,14 @@ var contract = map[string]int{
 	"J": 23,
 	"C": 5,
 	"D": 6,
-	"W": 11,
+	"W": 13,
 	"H": 3, "F": 19, "K": 3, "E": 3, "G": 3,
 	"R": 7,
 	"Y": 4,
 	"B": 3,
-	"U": 10,
+	"U": 11,
 	"V": 23,
+	"N": 11,
 }
 
 func TestContractNumbersAreWhole(t *testing.T) {

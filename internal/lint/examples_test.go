@@ -32,7 +32,7 @@ func unpastable(t *testing.T, s source) []string {
 }
 
 func TestExamplesCanBePasted(t *testing.T) {
-	for _, s := range load(t) {
+	for _, s := range loadHouse(t) {
 		report(t, unpastable(t, s))
 	}
 }

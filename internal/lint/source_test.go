@@ -37,6 +37,9 @@ var sources = sync.OnceValues(func() ([]source, error) { return filesOf(".") })
 // serverSources is every Go file of the module of the server, as sources.
 var serverSources = sync.OnceValues(func() ([]source, error) { return filesOf("server") })
 
+// pglogSources is every Go file of the module of the log in PostgreSQL, as sources.
+var pglogSources = sync.OnceValues(func() ([]source, error) { return filesOf("storage/shardlog/pglog") })
+
 // filesOf is every Go file of the module in a directory.
 func filesOf(start string) ([]source, error) {
 	var found []source
@@ -88,12 +91,22 @@ func load(t *testing.T) []source {
 	return found
 }
 
-// loadAll is load with the files of the server, because its tests prove promises too.
+// loadAll is load with the files of the server and of the log in PostgreSQL, because their tests prove promises too.
 func loadAll(t *testing.T) []source {
 	t.Helper()
 	found, err := serverSources()
 	if err != nil {
 		t.Fatalf("read the files of the server: %v", err)
+	}
+	return slices.Concat(loadHouse(t), found)
+}
+
+// loadHouse is load with the files of the log in PostgreSQL, because the rules of the house are theirs too.
+func loadHouse(t *testing.T) []source {
+	t.Helper()
+	found, err := pglogSources()
+	if err != nil {
+		t.Fatalf("read the files of the log in PostgreSQL: %v", err)
 	}
 	return slices.Concat(load(t), found)
 }

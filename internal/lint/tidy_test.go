@@ -77,7 +77,7 @@ func bubbled(s source) bool {
 }
 
 func TestFilesAreFinished(t *testing.T) {
-	for _, s := range load(t) {
+	for _, s := range loadHouse(t) {
 		report(t, tidyProblems(s))
 	}
 }

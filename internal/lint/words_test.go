@@ -104,7 +104,7 @@ func room(dir string) string {
 func comments(t *testing.T) map[string]*prose {
 	t.Helper()
 	found := map[string]*prose{}
-	for _, s := range slices.Concat(load(t), benchSources(t)) {
+	for _, s := range slices.Concat(loadHouse(t), benchSources(t)) {
 		name := room(s.dir())
 		if s.path == wordsTest { // its samples are riddles on purpose
 			continue

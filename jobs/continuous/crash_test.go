@@ -13,6 +13,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
+	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -277,4 +279,34 @@ func TestEndOfItselfSurvivesCrashes(t *testing.T) {
 		s.Always("stopped after two runs", st.Meta.Status == jobs.Stopped && st.Meta.RunCount == 2 && st.Meta.StopReason == "all done", st.Meta)
 		counted(s, st, state, 0)
 	}, promises...)
+}
+
+// Proves R2, R4 and R6 over a log. Case CR1: wherever a node dies and another one takes the store over, the run is repeated with its
+// number, and the report tells of a lost owner and of no crash. A node that takes over from itself has crashed.
+func TestTakeOversOfARun(t *testing.T) {
+	for other, store := range map[recovery.Cause]harness.Option{
+		recovery.CauseCrash: harness.TakeoverStore(), recovery.CauseOwnerLost: harness.LogStore(),
+	} {
+		t.Run("not a "+string(other), func(t *testing.T) {
+			harness.Exhaust(t, func(s *harness.Sim) {
+				j := ticking(s, continuous.Config[tally]{
+					Schedule: jobs.Every(time.Hour),
+					Run:      func(context.Context, *continuous.Run[tally]) error { s.Sleep(5 * time.Second); return nil },
+				})
+				s.Host(j)
+				start(s, j, "a")
+				s.Advance(time.Minute)
+				st, state := know(s, j, "a")
+				s.Always("the run is committed", st.Meta.RunCount == 1 && st.Meta.RecoveryAttempts == 0, st.Meta)
+				counted(s, st, state, 0)
+				s.OK(s.WithHost(func(_ context.Context, h *object.Host) error {
+					lines, _ := h.Recoveries()
+					for _, l := range lines {
+						s.Always("R4: a lost owner and a crash are told apart", l.Cause != string(other), l)
+					}
+					return nil
+				}))
+			}, store, harness.Seed(1), harness.Budget(250), harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned)
+		})
+	}
 }

@@ -21,12 +21,14 @@ func scheduled(s *harness.Sim, every time.Duration) *continuous.Job[tally] {
 
 // alarmOf is the alarm as it is stored.
 func alarmOf(s *harness.Sim, id string) (at time.Time) {
-	s.OK(s.WithHost(func(ctx context.Context, h *object.Host) error {
-		in, err := h.Inspect(ctx, scheduled(s, time.Hour).ID(id))
-		if err == nil && in.Alarm != nil {
-			at = in.Alarm.Due
-		}
-		return err
+	s.OK(s.Retry(func() error {
+		return s.WithHost(func(ctx context.Context, h *object.Host) error {
+			in, err := h.Inspect(ctx, scheduled(s, time.Hour).ID(id))
+			if err == nil && in.Alarm != nil {
+				at = in.Alarm.Due
+			}
+			return err
+		})
 	}))
 	return at
 }

@@ -175,6 +175,10 @@ func TestCrashPauseDuringFlush(t *testing.T) {
 	})
 }
 
+// held is how many seconds a flush that a crash has cut off over a log waits before it begins again, because its owner may
+// be alive.
+const held = 3
+
 // Terminate removes everything, the ids too, and the id may begin again under
 // other keys. Proves J10 for debounce. Case 5.
 func TestCrashTerminate(t *testing.T) {
@@ -189,7 +193,7 @@ func TestCrashTerminate(t *testing.T) {
 			return nil
 		}
 		l.add("a")
-		l.pass(seconds(6))
+		l.pass(seconds(6 + held))
 		l.add("b")
 		l.move(func(ctx context.Context, c object.Caller, id string) error {
 			return l.job.Terminate(ctx, c, id, "done")
@@ -207,7 +211,7 @@ func TestCrashTerminate(t *testing.T) {
 		if ack := l.add("b"); ack.Events != 1 {
 			s.Errorf("J10: the first event of a new life: %+v", ack)
 		}
-		l.pass(seconds(6))
+		l.pass(seconds(6 + held))
 		if len(keys) < 2 {
 			s.Errorf("flushes of two lives had the keys %q", keys)
 		}
@@ -251,7 +255,7 @@ func TestCrashExhaustedFail(t *testing.T) {
 			return nil
 		}
 		l.add("a")
-		l.pass(seconds(7))
+		l.pass(seconds(7 + held))
 		if st := l.status(); st.Meta.Status != jobs.Failed || st.Flushing != 1 {
 			s.Errorf("J9: status %+v", st)
 		}
@@ -259,7 +263,7 @@ func TestCrashExhaustedFail(t *testing.T) {
 		broken = false
 		l.resumed++
 		l.move(l.job.Resume)
-		l.pass(seconds(7))
+		l.pass(seconds(7 + held))
 	})
 }
 
@@ -275,9 +279,9 @@ func TestCrashExhaustedDrop(t *testing.T) {
 			return nil
 		}
 		l.add("a")
-		l.pass(seconds(7))
+		l.pass(seconds(7 + held))
 		l.add("b")
-		l.pass(seconds(7))
+		l.pass(seconds(7 + held))
 		if st := l.status(); st.Meta.Status != jobs.Running || st.EventsDropped != 1 || st.EventsFlushed != 1 || st.Flushed != 2 {
 			s.Errorf("J9: status %+v", st)
 		}

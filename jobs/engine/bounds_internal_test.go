@@ -110,6 +110,10 @@ func TestHeartbeatOfALease(t *testing.T) {
 			t.Errorf("lease %v: heartbeat %v, first at %v, want %v", w.lease, w.heartbeat, w.renewAt, want)
 		}
 		end := noon.Add(time.Minute + lease)
+		if w.overdue(end) || !w.start().IsZero() {
+			t.Errorf("lease %v: a work that has not run has begun at %v", lease, w.start())
+		}
+		w.began.Store(noon.UnixNano())
 		if w.overdue(end.Add(-1)) || !w.overdue(end) {
 			t.Errorf("lease %v: overdue a nanosecond before %v, or not then", lease, end)
 		}
@@ -119,10 +123,11 @@ func TestHeartbeatOfALease(t *testing.T) {
 		}
 		w.timeout = time.Minute
 		w.hold(true)
+		w.began.Store(0)
 		if w.overdue(end) || !w.start().IsZero() {
 			t.Errorf("lease %v: a work that is held back has begun at %v", lease, w.start())
 		}
-		w.released.Store(end.UnixNano())
+		w.began.Store(end.UnixNano())
 		if w.overdue(end) || !w.start().Equal(end) || !w.overdue(end.Add(time.Minute+lease)) {
 			t.Errorf("lease %v: a work that is released at %v has begun at %v", lease, end, w.start())
 		}

@@ -16,9 +16,9 @@ import (
 //
 //	version (1 byte) | flags | subject | key | epoch | began | lease |
 //	number | attempt | failures | recoveries | scheduled | firstAt | cause | lastError |
-//	losses | cuts | cutEpoch | earlier
+//	losses | cuts | cutEpoch | earlier | ownersLost
 //
-// The last four are left out if all are zero.
+// The last is left out if it is zero, and then the four before it if all are zero.
 //
 // Fields are only ever added at the end. A reader ignores fields that it does not know,
 // and reads a missing field as zero, because an older version did not write it.
@@ -64,13 +64,16 @@ func (x *Execution) append(b []byte) []byte {
 	w = w.Int(nanos(x.Run.FirstAt))
 	w = w.Text(x.Run.Cause)
 	w = w.Text(x.Run.LastError)
-	if x.Run.Losses == 0 && x.Run.Cuts == 0 && x.Run.CutEpoch == 0 && x.Run.Earlier == 0 {
+	if x.Run.Losses == 0 && x.Run.Cuts == 0 && x.Run.CutEpoch == 0 && x.Run.Earlier == 0 && x.Run.OwnersLost == 0 {
 		return w
 	}
 	w = w.Uint(uint64(max(x.Run.Losses, 0)))
 	w = w.Uint(uint64(max(x.Run.Cuts, 0)))
 	w = w.Uint(x.Run.CutEpoch)
 	w = w.Uint(uint64(max(x.Run.Earlier, 0)))
+	if x.Run.OwnersLost > 0 {
+		w = w.Uint(uint64(x.Run.OwnersLost))
+	}
 	return w
 }
 
@@ -112,7 +115,7 @@ func decodeExecution(t Token, b []byte) (x Execution, err error) {
 	x.Run.Scheduled, x.Run.FirstAt = timeIn(&r), timeIn(&r)
 	x.Run.Cause, x.Run.LastError = r.Text(), r.Text()
 	x.Run.Losses, x.Run.Cuts, x.Run.CutEpoch = countIn(&r), countIn(&r), r.Uint()
-	x.Run.Earlier = countIn(&r)
+	x.Run.Earlier, x.Run.OwnersLost = countIn(&r), countIn(&r)
 	if !r.OK() {
 		return Execution{}, fmt.Errorf("%w: execution %s: %x", storage.ErrCorrupt, t, b)
 	}
@@ -141,6 +144,6 @@ func CutOff(key string, value []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.Epoch, x.Run.Cuts, x.Run.CutEpoch = 0, 0, 0
+	x.Epoch, x.Run.Cuts, x.Run.CutEpoch, x.Run.OwnersLost = 0, 0, 0, 0
 	return x.append(nil), nil
 }

@@ -32,6 +32,7 @@ func drawExecution(t *rapid.T) Execution {
 			Recoveries: count("recoveries"), Scheduled: when("scheduled"), FirstAt: when("firstAt"),
 			Recovering: rapid.Bool().Draw(t, "recovering"), Cause: text("cause"), LastError: text("lastError"),
 			Losses: count("losses"), Cuts: count("cuts"), CutEpoch: rapid.Uint64().Draw(t, "cutEpoch"), Earlier: count("earlier"),
+			OwnersLost: count("ownersLost"),
 		},
 	}
 }
@@ -48,7 +49,7 @@ func TestExecutionCodec(t *testing.T) {
 		}
 		short := x
 		short.Run.Cause, short.Run.LastError = "", ""
-		short.Run.Losses, short.Run.Cuts, short.Run.CutEpoch, short.Run.Earlier = 0, 0, 0, 0
+		short.Run.Losses, short.Run.Cuts, short.Run.CutEpoch, short.Run.Earlier, short.Run.OwnersLost = 0, 0, 0, 0, 0
 		raw = short.append(nil)
 		got, err = decodeExecution("t", raw[:len(raw)-2])
 		if err != nil || !reflect.DeepEqual(got, short) {
@@ -86,7 +87,7 @@ func TestDecodeExecutionOfAnotherRow(t *testing.T) {
 func TestDecodeDamagedExecution(t *testing.T) {
 	x := Execution{
 		Subject: "s", Key: "k", Epoch: 1, Began: noon, Lease: noon,
-		Run: jobs.Run{Number: 1, Attempt: 1, Scheduled: noon, FirstAt: noon, Cause: "c", LastError: "e", Losses: 1, Cuts: 1, CutEpoch: 1, Earlier: 1},
+		Run: jobs.Run{Number: 1, Attempt: 1, Scheduled: noon, FirstAt: noon, Cause: "c", LastError: "e", Losses: 1, Cuts: 1, CutEpoch: 1, Earlier: 1, OwnersLost: 1},
 	}
 	whole := x.append(nil)
 	for n := range whole {

@@ -14,7 +14,7 @@ import (
 //
 //  1. The work returns, panics, or ends its goroutine (routine.run). If an error comes from a
 //     shutdown or from the end of the instance, the execution stays open: the next
-//     instance recovers it.
+//     instance recovers it. One that a suspended host has cut off goes on here, and is repeated at step 5.
 //  2. The end is appended to a queue (routine.finish). The first goroutine that finds the
 //     queue unserved serves it; the others return at once.
 //  3. The server takes as many ends as fit in one batch (endQueue.take). Ends are
@@ -121,6 +121,13 @@ func (e *Engine) store(ctx context.Context, batch []end) error {
 				x, ok := e.open[how.token]
 				if !ok {
 					e.st.Log().Debug("end of an execution is stale", "error", e.Stale(how.token))
+					continue
+				}
+				if how.suspended {
+					err := e.recoverSuspended(ctx, x)
+					if err != nil {
+						return err
+					}
 					continue
 				}
 				if err := e.conclude(ctx, x, how); err != nil {

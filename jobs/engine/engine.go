@@ -62,7 +62,7 @@ type Engine struct {
 	checkAt time.Time // no open execution is to be looked at before it; zero if none is open
 	mark    openMark
 	purged  bool      // the object ends with this turn
-	closing bool      // the host was shutting down when this turn began
+	closing bool      // the host was shutting down or suspended when this turn began
 	exact   bool      // LazyAlarm is off, because the job rests until a time
 	at      time.Time // when this turn began
 
@@ -139,14 +139,14 @@ func (e *Engine) Turn(ctx context.Context, fn func(ctx context.Context) error) e
 	if err := e.st.Driver().Space(); err != nil {
 		return err
 	}
-	e.at, e.closing = e.present(), e.st.Closing()
+	e.at, e.closing = e.present(), e.st.Closing() || e.st.Driver().Suspended()
 	if err := fn(ctx); err != nil {
 		return err
 	}
 	if e.purged {
 		return nil
 	}
-	if !e.closing { // else due executions stay due until the next open
+	if !e.closing { // else due executions stay due until the next open, or until the log answers
 		if err := e.p.Due(ctx, e.Now()); err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ type Spec struct {
 
 // Begin opens an execution, in the batch of the turn. Its work starts when the
 // batch is durable. It needs a Turn; Policy.Due is the place to call it. In a
-// turn of a host that shuts down it returns ErrClosing and changes nothing, and over a dormant
+// turn of a host that shuts down or is suspended it returns ErrClosing and changes nothing, and over a dormant
 // store object.ErrDormant.
 func (e *Engine) Begin(ctx context.Context, s Spec) (Execution, error) {
 	if e.closing {
@@ -380,6 +380,7 @@ func (e *Engine) judgeLoss(x *execution) {
 		Now: e.Now(), Epoch: e.st.Driver().Epoch(), Began: e.st.Driver().OpenedAt().Round(0).UTC(),
 		Open: true, OpenEpoch: x.Epoch, Since: x.Began, Losses: x.Run.Losses,
 		Charges: e.st.Driver().Suspicion(x.record()).Charges, Free: e.st.Driver().EndedInOrder(x.Epoch),
+		OwnerLost: e.st.Driver().OwnerLost(x.Epoch), OwnersLost: x.Run.OwnersLost, Hold: e.st.Driver().RecoveryHold(),
 	}
 	if x.Outside {
 		s.Until = x.Lease
@@ -394,7 +395,9 @@ func (e *Engine) judgeLoss(x *execution) {
 }
 
 // cutsAreFree reports whether it costs x nothing that its instance was reset, or its end not
-// stored: by the definition of the job, or because the disk was nearly full meanwhile.
+// stored: by the definition of the job, or because meanwhile the disk was nearly full, the host was suspended, or too many
+// messages waited for those of the end.
 func (e *Engine) cutsAreFree(x *execution) bool {
-	return e.o.resetsAreFree || !x.Began.After(e.st.Driver().SpaceRefusedAt())
+	d := e.st.Driver()
+	return e.o.resetsAreFree || !x.Began.After(d.SpaceRefusedAt()) || !x.Began.After(d.SuspendedUntil()) || !x.Began.After(d.OutboxFullAt())
 }

@@ -13,8 +13,8 @@ var (
 	// ErrLost is the error of an execution that was cut off, because its process or its
 	// instance ended, or because its outside holder let the lease end.
 	ErrLost = errors.New("jobs: execution was lost")
-	// ErrClosing says that no execution can begin, since the host shuts down.
-	ErrClosing = errors.New("jobs: host is shutting down")
+	// ErrClosing says that no execution can begin, since the host shuts down, or is suspended (object.ErrSuspended).
+	ErrClosing = errors.New("jobs: host is shutting down or suspended")
 )
 
 // Invalidf is an ErrInvalid about of, say a job type and the class of the definition,

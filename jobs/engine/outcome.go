@@ -95,6 +95,7 @@ type end struct {
 	cancelled bool  // by Engine.Cancel
 	size      int   // about how many bytes its end writes
 	lost      *loss // how it was lost; err is ErrLost then
+	suspended bool  // it was cut off because the log did not answer; err is that of the work
 }
 
 // decide makes the decision about an execution that has ended. The order of its cases

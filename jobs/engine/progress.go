@@ -49,8 +49,8 @@ type progresser interface {
 // progressedRun returns r without the crashes and losses that came before its progress, and
 // whether there were any.
 func progressedRun(r jobs.Run) (cleared jobs.Run, some bool) {
-	some = r.Recoveries != 0 || r.Losses != 0 || r.Cuts != 0 || r.CutEpoch != 0 || r.Recovering
-	r.Recoveries, r.Losses, r.Cuts, r.CutEpoch, r.Recovering = 0, 0, 0, 0, false
+	some = r.Recoveries != 0 || r.Losses != 0 || r.Cuts != 0 || r.CutEpoch != 0 || r.OwnersLost != 0 || r.Recovering
+	r.Recoveries, r.Losses, r.Cuts, r.CutEpoch, r.OwnersLost, r.Recovering = 0, 0, 0, 0, 0, false
 	return r, some
 }
 

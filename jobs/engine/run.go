@@ -25,7 +25,7 @@ func begunRun(r jobs.Run, now time.Time) jobs.Run {
 func failedRun(r jobs.Run, err error) jobs.Run {
 	r.Failures++
 	r.Recovering = false
-	r.Cuts, r.CutEpoch = 0, 0
+	r.Cuts, r.CutEpoch, r.OwnersLost = 0, 0, 0
 	r.LastError = Shorten(err.Error())
 	return r
 }
@@ -43,10 +43,12 @@ type loss struct {
 // lostRun returns r after its execution was lost, to be repeated at the given time.
 // A loss is no attempt: a power failure must not use up the attempts of a run. Losses in
 // a living process are counted apart from crashes, because only the first have a fixed
-// bound (see recovery.Check).
+// bound (see recovery.Check). The loss of an owner is no crash, and has a count of its own.
 func lostRun(r jobs.Run, at time.Time, l loss) jobs.Run {
 	switch {
 	case l.free:
+	case l.cause == recovery.CauseOwnerLost:
+		r.OwnersLost++
 	case l.cause == recovery.CauseCrash:
 		r.Recoveries++
 		cut(&r, l.epoch, l.cleared)
@@ -74,7 +76,7 @@ func cut(r *jobs.Run, epoch, cleared uint64) {
 // FirstAt moves by the wait, so that Retry.MaxElapsed does not count it.
 func snoozedRun(r jobs.Run, now time.Time, d time.Duration) jobs.Run {
 	r.Attempt--
-	r.Recoveries = 0
+	r.Recoveries, r.OwnersLost = 0, 0
 	r.Recovering = false
 	r.RetryAt = storable(now.Add(d))
 	if r.Failures == 0 {

@@ -96,8 +96,12 @@ func (e *Engine) attend(ctx context.Context) error {
 		return nil
 	}
 	defer e.lookAgain()
+	hold := e.st.Driver().RecoveryHold() > 0
 	for _, x := range e.sorted() {
 		var err error
+		if hold && !x.alive() {
+			e.judgeLoss(x) // the wall clock may have jumped
+		}
 		switch {
 		case e.open[x.Token] != x: // ended with another
 		case x.alive() && x.routine.overdue(now):
@@ -148,11 +152,14 @@ func (e *Engine) renew(ctx context.Context, x *execution, now time.Time) error {
 func (e *Engine) recover(ctx context.Context, x *execution) error {
 	l := e.lossOf(x)
 	attempt := x.Run.Recoveries
-	if !l.free && !l.spent {
+	if !l.free && !l.spent && l.cause != recovery.CauseOwnerLost {
 		attempt++
 	}
 	err := fmt.Errorf("%w: %s", ErrLost, l.cause)
-	if l.spent && l.charges > 0 {
+	switch {
+	case l.spent && l.cause == recovery.CauseOwnerLost && x.Run.OwnersLost > 0:
+		err = fmt.Errorf("%w: %d owners of the log were lost in a row while it ran", ErrLost, x.Run.OwnersLost+1)
+	case l.spent && l.charges > 0:
 		err = fmt.Errorf("%w: the process died %d times while it ran and no other suspect did", ErrLost, l.charges)
 	}
 	told := e.st.Driver().Recovered(ctx, object.Recovery{
@@ -171,10 +178,21 @@ func (e *Engine) lossOf(x *execution) loss {
 	began := !x.Held || s.Tried && x.Epoch != e.st.Driver().Epoch()
 	return loss{
 		cause: x.action.Cause, spent: x.action.Verb == recovery.Fail,
-		free: !began || x.action.Cause == recovery.CauseShutdown || e.o.resetsAreFree && x.action.Cause != recovery.CauseCrash ||
+		free: !began || x.action.Cause == recovery.CauseShutdown || x.action.Cause == recovery.CauseSuspended || e.o.resetsAreFree && !died(x.action.Cause) ||
 			x.action.Cause == recovery.CauseStale && e.cutsAreFree(x),
 		charges: s.Charges, epoch: x.Epoch, cleared: s.Cleared,
 	}
+}
+
+// died reports whether the process that ran a lost execution has gone.
+func died(c recovery.Cause) bool { return c == recovery.CauseCrash || c == recovery.CauseOwnerLost }
+
+// recoverSuspended repeats an execution whose work has returned because the host was suspended. It costs nothing, as after a
+// shutdown.
+func (e *Engine) recoverSuspended(ctx context.Context, x *execution) error {
+	x.routine = nil
+	x.action = recovery.Action{Verb: recovery.Rerun, At: e.Now(), Cause: recovery.CauseSuspended}
+	return e.recover(ctx, x)
 }
 
 // takeLost gives up the routines of end batches that failed. Their results are gone, so they are

@@ -26,11 +26,10 @@ type routine struct {
 	timeout   time.Duration // 0: none
 	lease     time.Duration
 	heartbeat time.Duration
-	began     time.Time
 	renewAt   time.Time // when to extend the lease
-	// released is when a routine that was held back began, in nanoseconds since 1970; 0
-	// if it has not, or was not held.
-	released atomic.Int64
+	// began is when the routine began to run, in nanoseconds since 1970; 0 if it has not. It waits for the commit that begins the
+	// execution, and for its turn if it is held back or the host is suspended.
+	began atomic.Int64
 
 	engine *Engine
 	do     Work
@@ -42,13 +41,13 @@ type routine struct {
 
 func (e *Engine) newRoutine(x *Execution, s *Spec) *routine {
 	r := &routine{
-		timeout: cmp.Or(s.Timeout, e.o.Timeout), lease: x.Lease.Sub(x.Began), heartbeat: e.o.Heartbeat, began: x.Began,
+		timeout: cmp.Or(s.Timeout, e.o.Timeout), lease: x.Lease.Sub(x.Began), heartbeat: e.o.Heartbeat,
 		engine: e, do: s.Work, given: *x, size: s.Size,
 	}
 	if r.heartbeat >= r.lease {
 		r.heartbeat = r.lease / 3
 	}
-	r.renewAt = r.began.Add(r.heartbeat)
+	r.renewAt = x.Began.Add(r.heartbeat)
 	return r
 }
 
@@ -63,12 +62,9 @@ func (r *routine) overdue(now time.Time) bool {
 // hold notes, before r is stored, whether it is held back at first.
 func (r *routine) hold(held bool) { r.given.Held = held }
 
-// start is when r began to run, or zero if it is held back.
+// start is when r began to run, or zero if it has not. The timeout counts from it.
 func (r *routine) start() time.Time {
-	if !r.given.Held {
-		return r.began
-	}
-	if at := r.released.Load(); at != 0 {
+	if at := r.began.Load(); at != 0 {
 		return time.Unix(0, at)
 	}
 	return time.Time{}
@@ -76,13 +72,11 @@ func (r *routine) start() time.Time {
 
 // run is r beside the turns.
 func (r *routine) run(ctx context.Context) {
-	if r.given.Held {
-		if ctx.Err() != nil { // it was cancelled before it began
-			r.finish(Result{}, context.Cause(ctx))
-			return
-		}
-		r.released.Store(r.engine.st.Now().UnixNano())
+	if r.given.Held && ctx.Err() != nil { // it was cancelled before it began
+		r.finish(Result{}, context.Cause(ctx))
+		return
 	}
+	r.began.Store(r.engine.st.Now().UnixNano())
 	ctx, release := r.limited(ctx)
 	ctx, ended := r.engine.st.Driver().ObserveExecution(ctx)
 	var res Result
@@ -123,7 +117,8 @@ func panicBytes(err error) int {
 }
 
 // finish hands the end of r to the object. A routine that was cut off, by a shutdown
-// or the end of the instance, stays open: the next instance recovers it.
+// or the end of the instance, stays open: the next instance recovers it. One that was cut off because the log did not answer
+// is recovered by its end, so that it never runs beside its repeat.
 func (r *routine) finish(res Result, err error) {
 	e := r.engine
 	r.Cancel(context.Canceled)
@@ -139,6 +134,7 @@ func (r *routine) finish(res Result, err error) {
 	}
 	if err != nil {
 		how.cancelled, how.size = r.cancelled.Load(), r.size+res.Size+panicBytes(err)
+		how.suspended = r.Suspended() && !how.cancelled
 	}
 	if e.ends.add(how) {
 		e.serveEnds()

@@ -26,8 +26,11 @@ type stored struct {
 	chained  map[string][]uint64 // by key, in order
 	holds    map[uint64]string   // unique keys
 	versions engine.Versions
-	calls    uint64 // of OnDead that are owed
-	again    bool   // a call of OnEmpty is to be made again
+	calls    uint64             // of OnDead that are owed
+	owed     map[callID]bool    // calls for letters that have a row
+	under    map[callID]bool    // those with an execution
+	filed    map[uint64]filedAt // the index of the Retention
+	again    bool               // a call of OnEmpty is to be made again
 	phases   map[uint64]*phaseRow
 	results  map[uint64][]donePhase // the phases with a row of their result, by index
 	buried   map[uint64]string      // letters of tasks in the list of all dead work, by their number: Data
@@ -77,6 +80,7 @@ func readStored(store *storage.Store, id storage.ID) (*stored, error) {
 		ready: make(map[uint64]int), entered: make(map[uint64]bool), chained: make(map[string][]uint64), holds: make(map[uint64]string),
 	}
 	s.buried = make(map[uint64]string)
+	s.owed, s.under, s.filed = make(map[callID]bool), make(map[callID]bool), make(map[uint64]filedAt)
 	s.phases, s.results = make(map[uint64]*phaseRow), make(map[uint64][]donePhase)
 	if err := store.DeadLetters(id, func(seq uint64, value []byte) error {
 		var d object.DeadLetter
@@ -135,8 +139,10 @@ func (s *stored) read(key string, value []byte) error {
 	case phasePrefix:
 		return s.readPhase(key[len(phasePrefix):], value)
 	case callPrefix:
+		id, err := callIn(key)
 		s.calls++
-		return nil
+		s.owed[id] = true
+		return err
 	case emptyKey:
 		s.again = true
 		return nil
@@ -149,16 +155,26 @@ func (s *stored) read(key string, value []byte) error {
 		s.holds[num] = key[len(uniquePrefix):]
 		return err
 	case "x/":
-		i := strings.Index(string(value), taskSubject) // with its length before it
-		if i < 0 {
+		x, err := engine.DecodeExecution(key, value)
+		if err != nil {
+			return err
+		}
+		kind, n := subjectOf(x.Subject)
+		if kind != taskSubject {
+			s.under[callOf(n, hookOf(kind))] = kind != emptySubject
 			return nil
 		}
-		subject := string(value[i : i+int(value[i-1])])
-		n, err := strconv.ParseUint(subject[len(taskSubject):], 10, 64)
 		if s.running[n] {
 			return fmt.Errorf("task %d has two executions", n)
 		}
 		s.running[n] = true
+		return nil
+	case agingPrefix:
+		at, err := placeOf(key)
+		if step, double := s.filed[at.order]; double {
+			return fmt.Errorf("dead task %d is at the steps %d and %d", at.order, step.aging, key[2])
+		}
+		s.filed[at.order] = filedAt{aging(key[2]), at}
 		return err
 	}
 	return fmt.Errorf("unknown key %q", key)
@@ -182,6 +198,9 @@ func (s *stored) check(perKey int) error {
 	}
 	if bare, err := s.checkLetters(); bare > 0 || err != nil {
 		return fmt.Errorf("W10: %d dead tasks have no letter: %w", bare, err)
+	}
+	if err := s.checkFiled(); err != nil {
+		return err
 	}
 	for num, r := range s.tasks {
 		if r.letter != 0 {
@@ -231,6 +250,34 @@ func (s *stored) checkLetters() (bare int, err error) {
 		return bare, fmt.Errorf("W10: %d letters are of no dead task; the counters are %+v", left, s.counters)
 	}
 	return bare, nil
+}
+
+// filedAt is the step of a letter in the index of the Retention.
+type filedAt struct {
+	aging aging
+	at    place
+}
+
+// checkFiled checks that each row of the index is that of a dead task at its step, that each dead task has one if the
+// index is whole, and that a call is owed or under way for each whose time is over.
+func (s *stored) checkFiled() error {
+	for num, f := range s.filed {
+		r := s.dead[num]
+		if r == nil || deathPlace(r) != f.at || f.aging < agingLeft && r.step() != f.aging {
+			return fmt.Errorf("W12: step %d has the task %d, which is %+v", f.aging, num, r)
+		}
+		called := false
+		for h := onDead; h < hooks; h++ {
+			called = called || s.owed[callOf(num, h)] || s.under[callOf(num, h)]
+		}
+		if f.aging == agingLeft && !called {
+			return fmt.Errorf("W12: the time of dead task %d is over, and no call is owed", num)
+		}
+	}
+	if s.counters.whole > 1 || s.counters.whole == 1 && len(s.filed) != len(s.dead) {
+		return fmt.Errorf("W12: %d of %d dead tasks are in the index, and the counters are %+v", len(s.filed), len(s.dead), s.counters)
+	}
+	return nil
 }
 
 // AuditLetters checks that the dead tasks of partition 0 and their letters agree, and

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 )
 
@@ -14,7 +15,7 @@ import (
 // partitions, 512 producers, an empty work.
 func BenchmarkPool(b *testing.B) {
 	pool := workerpool.New(workerpool.Config[int, struct{}]{
-		Name: "bench", Partitions: 4, Concurrency: 1024, KeepDone: -1,
+		Name: "bench", Partitions: 4, Concurrency: 1024, Retention: jobs.Retention{Completed: workerpool.AtOnce, Cancelled: workerpool.AtOnce},
 		Work: func(context.Context, *workerpool.Task[int]) (struct{}, error) { return struct{}{}, nil },
 	})
 	h := open(b, b.TempDir(), pool)
@@ -43,7 +44,7 @@ func benchmarkBacklog(b *testing.B, stored int) {
 	left.Store(int64(b.N))
 	done := make(chan struct{})
 	pool := workerpool.New(workerpool.Config[int, struct{}]{
-		Name: "bench", Partitions: 4, Concurrency: 1024, KeepDone: -1, Queues: map[string]int{"backlog": 1, "": 1000},
+		Name: "bench", Partitions: 4, Concurrency: 1024, Retention: jobs.Retention{Completed: workerpool.AtOnce, Cancelled: workerpool.AtOnce}, Queues: map[string]int{"backlog": 1, "": 1000},
 		Work: func(_ context.Context, t *workerpool.Task[int]) (struct{}, error) {
 			if t.Queue == "" && left.Add(-1) == 0 {
 				close(done)

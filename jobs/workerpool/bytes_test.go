@@ -21,7 +21,7 @@ func TestStoredBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memstore.New()
 		p := workerpool.New(config{
-			Name: "tasks", Version: "v", Queues: map[string]int{"q": 2}, Retry: jobs.Retry{MaxAttempts: 2, Backoff: jobs.Constant(time.Minute)}, KeepDone: -1,
+			Name: "tasks", Version: "v", Queues: map[string]int{"q": 2}, Retry: jobs.Retry{MaxAttempts: 2, Backoff: jobs.Constant(time.Minute)}, Retention: jobs.Retention{Completed: workerpool.AtOnce, Cancelled: workerpool.AtOnce},
 		})
 		h, _ := spied(t, mem, object.Options{}, p)
 		add := func(in string, opts ...workerpool.Option) { must(p.Enqueue(ctx, h, in, opts...)) }

@@ -45,6 +45,10 @@ type Config[In, Out any] struct {
 	// Nil: tasks wait until outside workers claim them.
 	Work func(ctx context.Context, t *Task[In]) (Out, error)
 
+	// OverlapWhileUnconfirmed lets tasks begin and go on while a replicated log does not answer, although another process
+	// may own the store by then and run them too; see object.ClassOptions. Default: false, they are cut off after two
+	// seconds, at no attempt, and run again when the log answers.
+	OverlapWhileUnconfirmed bool
 	// Concurrency is how many tasks of the pool may run at a time on this host.
 	// It must not be less than Partitions. Default: 16, or Partitions if that
 	// is more.
@@ -95,10 +99,21 @@ type Config[In, Out any] struct {
 	// Default: a third of Lease.
 	Heartbeat time.Duration
 
-	// KeepDone is how long Status and Wait can return a done or cancelled task
-	// with its output. The input is removed at once. Negative: not at all, and
-	// Wait returns jobs.ErrNotFound when the task has ended. Default: 1 hour.
-	KeepDone time.Duration
+	// Retention says how long tasks are kept after their end (W12). Status and Wait can return
+	// a done task with its output for Completed, and a cancelled one for Cancelled: at most
+	// 100 years, and 1 hour by default. The input is removed at once. With AtOnce nothing
+	// is stored, and Wait returns jobs.ErrNotFound when the task has ended. Such a task expires
+	// without an event or a call.
+	//
+	// A dead letter is kept for Failed, or until Replay or DiscardDead if that is zero. It is
+	// stale after StaleAfter. OnStale and OnDelete are called for dead letters alone, up to 4
+	// calls a partition at a time, with the text of the TaskID as the ID. A letter waits for
+	// the calls of OnDead and OnStale that are owed for it. Stopped must be zero, because no
+	// task is ever stopped.
+	Retention jobs.Retention
+	// Webhooks posts the outcomes of tasks with the option Webhook. While object.ErrOutboxFull keeps an outcome from
+	// being sent its task does not end, and its Work is called again after 30 s, at no attempt. Nil: no task may have that option.
+	Webhooks Webhooks
 	// Events adds an event for each start and each success. Failures, retries
 	// and dead letters always have one, and so has a success in a pool with Phases,
 	// which stores events anyway. Default: false, because most programs
@@ -119,11 +134,15 @@ type Config[In, Out any] struct {
 	OnEmpty func(ctx context.Context, partition int) error
 }
 
+// AtOnce as the Completed or the Cancelled of Config.Retention keeps nothing of such a task once it has
+// ended, where zero is a default that keeps it for an hour.
+const AtOnce = time.Duration(1)
+
 const (
 	defaultConcurrency = 16
 	defaultMaxQueued   = 10_000_000
 	defaultAttempts    = 3
-	defaultKeepDone    = time.Hour
+	defaultKept        = time.Hour
 
 	maxPartitions = 1024
 	maxKeyBytes   = 512
@@ -142,7 +161,8 @@ func (c *Config[In, Out]) withDefaults() Config[In, Out] {
 	d.Concurrency = cmp.Or(d.Concurrency, max(defaultConcurrency, d.Partitions))
 	d.PerKey = cmp.Or(d.PerKey, 1)
 	d.MaxQueued = cmp.Or(d.MaxQueued, defaultMaxQueued)
-	d.KeepDone = cmp.Or(d.KeepDone, defaultKeepDone)
+	d.Retention.Completed = cmp.Or(d.Retention.Completed, defaultKept)
+	d.Retention.Cancelled = cmp.Or(d.Retention.Cancelled, defaultKept)
 	d.Retry.MaxAttempts = cmp.Or(d.Retry.MaxAttempts, defaultAttempts)
 	return d
 }
@@ -181,7 +201,7 @@ func (c *Config[In, Out]) validate() error {
 			return fmt.Errorf("%w: name of queue %q is longer than %d bytes", jobs.ErrInvalid, name, maxQueueBytes)
 		}
 	}
-	if err := validPhases(c.Phases, c.Work != nil); err != nil {
+	if err := cmp.Or(validPhases(c.Phases, c.Work != nil), validRetention(c.Retention)); err != nil {
 		return err
 	}
 	reader := c.reader()
@@ -219,7 +239,8 @@ type settings struct {
 	maxQueued   int
 	queues      []*line // names and weights; each partition makes lines of its own
 	phases      []string
-	keepDone    time.Duration
+	retention   jobs.Retention
+	webhooks    Webhooks
 	window      int // the most entries of a window; tests make it small
 	engine      engine.Options
 

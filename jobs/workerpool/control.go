@@ -320,6 +320,7 @@ func (p *partition) discardable(ctx context.Context, part discardPart) (rows []*
 		if err != nil {
 			return nil, end, err
 		}
+		bytes += r.webhookBytes(0)
 		rows = append(rows, r)
 	}
 	if seen == discardMax {
@@ -358,6 +359,7 @@ func (p *partition) discardOne(ctx context.Context, r *row) error {
 		return err
 	}
 	p.pending--
+	r.endedAt = p.st.Now().UnixNano()
 	if err := p.keepOutcome(ctx, *r, Cancelled); err != nil {
 		return err
 	}

@@ -302,7 +302,7 @@ func TestCrashReplay(t *testing.T) {
 			if unknown && errors.Is(err, jobs.ErrNotFound) {
 				return nil // the first was stored
 			}
-			unknown = harness.Unknown(err)
+			unknown = unknown || harness.Unknown(err)
 			return err
 		}))
 		finally(s, func() {
@@ -378,7 +378,7 @@ func TestCrashClaims(t *testing.T) {
 			if unknown && errors.Is(err, jobs.ErrStaleExecution) {
 				return nil // the first was stored
 			}
-			unknown = harness.Unknown(err)
+			unknown = unknown || harness.Unknown(err)
 			return err
 		}))
 		finally(s, func() {

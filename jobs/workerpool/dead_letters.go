@@ -17,8 +17,8 @@ import (
 // there, for example {"task":"0-17","key":"anna"}.
 const DeadTask = "task"
 
-// DeadLetter is a task that has failed for good. It stays until Replay or
-// DiscardDead. object.Host.DeadLetters lists it too, with the kind DeadTask
+// DeadLetter is a task that has failed for good. It stays until Replay,
+// DiscardDead, or the end of its time under Config.Retention. object.Host.DeadLetters lists it too, with the kind DeadTask
 // (W10).
 type DeadLetter[In any] struct {
 	ID       TaskID      `json:"id"`
@@ -30,6 +30,7 @@ type DeadLetter[In any] struct {
 	Reason   jobs.Reason `json:"reason"`             // why the task is not tried again
 	Stack    string      `json:"stack,omitempty"`    // of the last failure if that was a panic; at most object.MaxStackBytes
 	Died     time.Time   `json:"died"`
+	Stale    bool        `json:"stale,omitempty"` // it died longer ago than Retention.StaleAfter
 	// Raw has the stored input if it cannot be decoded, and DecodeError has the
 	// reason. Then In is zero.
 	Raw         []byte `json:"raw,omitempty"`
@@ -154,7 +155,7 @@ func eachPart(ids []TaskID, f func(name string, nums []uint64) (int, error)) (to
 func (p *Pool[In, Out]) letterOf(part *partition, r *row, version string) DeadLetter[In] {
 	d := DeadLetter[In]{
 		ID: part.id(r.num), Key: r.key, Queue: r.queue, Priority: r.priority,
-		Failures: r.rare.Failures, Reason: r.rare.Reason, Stack: r.rare.Stack, Died: timeOf(r.endedAt),
+		Failures: r.rare.Failures, Reason: r.rare.Reason, Stack: r.rare.Stack, Died: timeOf(r.endedAt), Stale: r.rare.Stale,
 	}
 	if err := p.input(part, r, version, &d.In); err != nil {
 		d.Raw, d.DecodeError = r.input, err.Error()
@@ -247,23 +248,31 @@ func (p *partition) withLetters(ctx context.Context, part lettersPart, fn func(c
 			return lettersTaken{}, err
 		}
 		for _, r := range rows {
-			if err := p.st.Storage().Remove(ctx, deadKey(r.num)); err != nil {
+			if err := p.unbury(ctx, r); err != nil {
 				return lettersTaken{}, err
 			}
-			if err := p.discardCall(ctx, r.num); err != nil {
-				return lettersTaken{}, err
-			}
-			if err := p.exhume(ctx, r); err != nil {
-				return lettersTaken{}, err
-			}
-			p.dead--
-			p.dirty = true
 			if err := fn(ctx, r); err != nil {
 				return lettersTaken{}, err
 			}
 		}
 		return lettersTaken{len(rows), rows[len(rows)-1].num, left - len(rows)}, nil
 	})
+}
+
+// unbury removes the rows of a dead letter but those of its phases. The caller counts the task.
+func (p *partition) unbury(ctx context.Context, r *row) error {
+	if err := p.st.Storage().Remove(ctx, deadKey(r.num)); err != nil {
+		return err
+	}
+	if err := p.discardCalls(ctx, r.num); err != nil {
+		return err
+	}
+	if err := p.unfileAll(ctx, r); err != nil {
+		return err
+	}
+	p.dead--
+	p.dirty = true
+	return p.exhume(ctx, r)
 }
 
 // lettersOf reads the dead letters that one turn takes, and returns how many
@@ -314,9 +323,9 @@ func (p *partition) numbered(ctx context.Context, part lettersPart) (rows []*row
 func (p *partition) replay(ctx context.Context, part lettersPart) (lettersTaken, error) {
 	return p.withLetters(ctx, part, func(ctx context.Context, r *row) error {
 		attempts := r.rare.Run.Attempt
-		p.order++
+		p.order = p.nextOrder()
 		r.state, r.endedAt, r.notBefore, r.order = Pending, 0, 0, p.order
-		r.rare.Reason = ""
+		r.rare.Reason, r.rare.Stale = "", false
 		r.rare.Run = jobs.Run{Number: 1, Attempt: attempts, Earlier: r.rare.Run.Failed(), Scheduled: p.st.Now()}
 		p.pending++
 		if err := p.holdAgain(ctx, r); err != nil {
@@ -339,6 +348,7 @@ func (p *partition) discardDead(ctx context.Context, part lettersPart) (lettersT
 		if err := p.tellCancelled(ctx, r); err != nil {
 			return err
 		}
+		r.endedAt, r.rare.Webhook = p.st.Now().UnixNano(), nil // the outcome that was posted is its death
 		if err := p.keepOutcome(ctx, *r, Cancelled); err != nil {
 			return err
 		}
@@ -391,22 +401,34 @@ func (p *partition) exhume(ctx context.Context, r *row) error {
 	return nil
 }
 
-// buryOld gives letters to dead tasks that a version without them stored, as
-// many as fit well in a batch. The constructor calls it, and then the alarm of
-// the partition until all have one. A task that does not fit at present stays
-// without.
-func (p *partition) buryOld(ctx context.Context) error {
+// checkLetters finds out whether dead tasks may lack a row of another list: one in the list of all dead work, which a
+// version without it has not written, or one in the index of the Retention, which the Config has not had before.
+func (p *partition) checkLetters() {
+	if p.set.ages() && p.dead == 0 {
+		p.whole = 1
+	}
+	p.unmended = p.buried < p.dead
+	p.unmended = p.unmended || p.set.ages() && p.whole == 0
+}
+
+// mendLetters gives dead tasks the rows that they lack, as many as fit well in a batch. The
+// constructor calls it, and then the alarm of the partition until it has seen all. A task with a
+// letter that does not fit at present stays without.
+func (p *partition) mendLetters(ctx context.Context) error {
 	written, err := p.turnBytes(ctx)
 	most := p.mergeBytes() / 4
 	if err != nil || written > most {
 		return err
 	}
-	rows, err := p.letters(ctx, page{After: p.buriedTo, Limit: max(1, most/taskBytes)}, most)
+	rows, err := p.letters(ctx, page{After: p.mendedTo, Limit: max(1, most/taskBytes)}, most)
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
-		p.buriedTo = r.num
+		p.mendedTo = r.num
+		if err := p.mendFiled(ctx, r); err != nil {
+			return err
+		}
 		if fits, err := p.fitsLetter(ctx, r); err != nil {
 			return err
 		} else if r.letter != 0 || !fits {
@@ -419,8 +441,21 @@ func (p *partition) buryOld(ctx context.Context) error {
 			return err
 		}
 	}
-	p.unburied = len(rows) > 0
+	if p.unmended = len(rows) > 0; !p.unmended && p.set.ages() && p.whole == 0 {
+		p.whole, p.dirty = 1, true
+	}
 	return nil
+}
+
+// mendFiled puts a letter in the index of the Retention that it lacks.
+func (p *partition) mendFiled(ctx context.Context, r *row) error {
+	if !p.set.ages() || p.whole == 1 {
+		return nil
+	}
+	if there, err := p.filed(ctx, r); there || err != nil {
+		return err
+	}
+	return p.file(ctx, r, r.step())
 }
 
 // fitsLetter reports whether the turn has room for a letter of r and for its row.

@@ -54,6 +54,7 @@ type described[In any] struct {
 	Priority int       `json:"priority,omitempty"`
 	At       time.Time `json:"at,omitzero"`
 	Unique   string    `json:"unique,omitempty"`
+	Webhook  string    `json:"webhook,omitempty"`
 	// Idempotent is an idempotency key for a day; empty: there is none.
 	Idempotent string `json:"idempotent,omitempty"`
 }
@@ -80,7 +81,7 @@ func (p *Pool[In, Out]) enqueueDescribed(ctx context.Context, from object.Caller
 
 // option is all options of the task.
 func (a *described[In]) option(o *options) {
-	*o = options{Key: a.Key, Queue: a.Queue, Priority: a.Priority, At: a.At, Unique: a.Unique, Once: a.Idempotent}
+	*o = options{Key: a.Key, Queue: a.Queue, Priority: a.Priority, At: a.At, Unique: a.Unique, Webhook: a.Webhook, Once: a.Idempotent}
 }
 
 // enqueueBatchDescribed is EnqueueBatch with the options in the argument.

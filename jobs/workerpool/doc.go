@@ -51,7 +51,7 @@
 //     idempotency key.
 //   - Tasks without a common Key have no order, and in a pool of several
 //     partitions priorities hold within a partition only.
-//   - Wait and Status know a done task for Config.KeepDone, one hour by default.
+//   - Wait and Status know a done task for Config.Retention, one hour by default.
 //   - Work must not wait for another task of its own pool. If all workers did,
 //     no worker would be left to run those tasks.
 //

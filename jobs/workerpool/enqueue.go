@@ -29,6 +29,7 @@ type options struct {
 	Once     string        `json:",omitempty"`
 	OnceFor  time.Duration `json:",omitempty"`
 	Unique   string        `json:",omitempty"`
+	Webhook  string        `json:",omitempty"`
 }
 
 // onceFor is the default time for which an idempotency key is kept.
@@ -157,7 +158,10 @@ func (p *Pool[In, Out]) check(s *submission[In]) error {
 	if err := s.Options.validate(); err != nil {
 		return err
 	}
-	return p.set.known(&s.Options)
+	if err := p.set.known(&s.Options); err != nil {
+		return err
+	}
+	return p.allows(s.Options.Webhook)
 }
 
 // mayValidate reports whether a value of type In can be a Validator.

@@ -136,10 +136,13 @@ func (p *partition) repeated(ctx context.Context, o *options) (ref TaskRef, ok b
 // add stores a task that was admitted.
 func (p *partition) add(ctx context.Context, input []byte, o *options) (TaskRef, error) {
 	now := p.st.Now()
-	num := p.order + 1
+	num := p.nextOrder()
 	r := &row{
 		num: num, order: num, priority: o.Priority, key: o.Key, queue: o.Queue,
 		enqueued: now.UnixNano(), notBefore: o.notBefore(now), input: input,
+	}
+	if url := o.Webhook; url != "" { // a copy, because the address of a field would keep all options in the heap
+		r.rare.Webhook = &url
 	}
 	if err := p.versioned(ctx, num); err != nil {
 		return TaskRef{}, err
@@ -210,7 +213,7 @@ func (p *partition) admit(a *admission, o *options, inputBytes int) error {
 	if err := p.set.known(o); err != nil {
 		return err
 	}
-	rowBytes := taskBytes + inputBytes + 2*len(o.Key) + 2*len(o.Queue) + 2*len(o.Once) + 4*len(o.Unique)
+	rowBytes := taskBytes + inputBytes + 2*len(o.Key) + 2*len(o.Queue) + 2*len(o.Once) + 4*len(o.Unique) + 2*len(o.Webhook)
 	mostRow, mostBatch := p.st.Driver().MaxValueBytes()/reserved*(reserved-1), p.st.Driver().MaxBatchBytes()/reserved*(reserved-1)
 	switch queued := p.pending + a.tasks; {
 	case p.mode == Draining:

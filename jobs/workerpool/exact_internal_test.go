@@ -43,7 +43,10 @@ func TestBoundsOfConfig(t *testing.T) {
 		"a queue's name of 65 bytes":  {Config[int, int]{Queues: map[string]int{strings.Repeat("x", 65): 1}}, true},
 		"a timeout less than zero":    {Config[int, int]{Timeout: -1}, true},
 		"a lease less than zero":      {Config[int, int]{Lease: -1}, true},
-		"ended tasks are not kept":    {Config[int, int]{KeepDone: -1}, false},
+		"ended tasks are not kept":    {Config[int, int]{Retention: jobs.Retention{Completed: AtOnce, Cancelled: AtOnce}}, false},
+		"a retention below zero":      {Config[int, int]{Retention: jobs.Retention{Failed: -1}}, true},
+		"gone before it is stale":     {Config[int, int]{Retention: jobs.Retention{Failed: 4, StaleAfter: 5}}, true},
+		"gone as it is stale":         {Config[int, int]{Retention: jobs.Retention{Failed: 5, StaleAfter: 5}}, false},
 		"attempts less than zero":     {Config[int, int]{Retry: jobs.Retry{MaxAttempts: -1}}, true},
 		"a heartbeat less than zero":  {Config[int, int]{Heartbeat: -1}, true},
 		"one attempt, and a deadline": {Config[int, int]{Retry: jobs.Retry{MaxAttempts: 1}, Timeout: 1}, false},
@@ -55,7 +58,7 @@ func TestBoundsOfConfig(t *testing.T) {
 		}
 	}
 	d := (&Config[int, int]{}).withDefaults()
-	if d.Partitions != 1 || d.Concurrency != 16 || d.PerKey != 1 || d.MaxQueued != 10_000_000 || d.KeepDone != time.Hour || d.Retry.MaxAttempts != 3 {
+	if d.Partitions != 1 || d.Concurrency != 16 || d.PerKey != 1 || d.MaxQueued != 10_000_000 || d.Retention.Completed != time.Hour || d.Retry.MaxAttempts != 3 {
 		t.Errorf("the defaults: %+v", d)
 	}
 	if d := (&Config[int, int]{Partitions: 17}).withDefaults(); d.Concurrency != 17 {

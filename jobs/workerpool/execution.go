@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
@@ -32,27 +33,25 @@ type runningTask struct {
 	row   *row // nil after a restart until it is needed
 }
 
-// Subjects of the pool's executions: a task, a call of OnDead for a task, and a
-// call of OnEmpty. The first two are followed by the task number. All prefixes
-// have the same length, which subjectOf relies on.
+// Kinds of the pool's executions: a task, a call of OnDead for a task, and a
+// call of OnEmpty. Those of the Retention have the names of their hooks. Behind
+// all but OnEmpty the subject has a stroke and the number of the task.
 const (
-	taskSubject  = "task/"
-	deadSubject  = "dead/"
+	taskSubject  = "task"
+	deadSubject  = "dead"
 	emptySubject = "empty"
 )
 
 // subjectOf splits a subject into its kind and its task number.
 func subjectOf(s string) (kind string, num uint64) {
-	if s == emptySubject || len(s) < len(taskSubject) {
-		return s, 0
-	}
-	num, _ = strconv.ParseUint(s[len(taskSubject):], 10, 64)
-	return s[:len(taskSubject)], num
+	kind, digits, _ := strings.Cut(s, "/")
+	num, _ = strconv.ParseUint(digits, 10, 64)
+	return kind, num
 }
 
-// subject makes the subject of a task or of a call of OnDead.
+// subject makes the subject of a task or of a call for one.
 func subject(kind string, num uint64) string {
-	return string(strconv.AppendUint(append(make([]byte, 0, 32), kind...), num, 10))
+	return string(strconv.AppendUint(append(append(make([]byte, 0, 32), kind...), '/'), num, 10))
 }
 
 // TaskName names an execution in log lines: by the task id, or by the hook and
@@ -61,10 +60,10 @@ func (p *partition) TaskName(s string) string {
 	switch kind, num := subjectOf(s); kind {
 	case taskSubject:
 		return p.id(num).String()
-	case deadSubject:
-		return "OnDead " + p.id(num).String()
-	default:
+	case emptySubject:
 		return "OnEmpty"
+	default:
+		return hookOf(kind).String() + " " + p.id(num).String()
 	}
 }
 
@@ -119,7 +118,7 @@ func (p *partition) start(ctx context.Context, work func(*row) engine.Work, leas
 	if r, err = p.firstRow(ctx, &l.window); err != nil {
 		return nil, x, err
 	}
-	s := engine.Spec{Subject: subject(taskSubject, e.num), Key: p.outsideKey(e.num), Run: r.run(), Lease: lease, Size: r.size() + letterBytes + len(r.key) + len(r.queue) + p.set.phaseBytes()}
+	s := engine.Spec{Subject: subject(taskSubject, e.num), Key: p.outsideKey(e.num), Run: r.run(), Lease: lease, Size: r.size() + letterBytes + len(r.key) + len(r.queue) + p.set.phaseBytes() + r.webhookBytes(0)}
 	if work != nil {
 		s.Work = work(r)
 	}
@@ -190,23 +189,28 @@ func failureBytes(err error) int {
 // result is the success of an attempt: its Store writes the output in the end
 // batch.
 func (p *partition) result(r *row, attempt int, output []byte) engine.Result {
-	if p.set.keepDone < 0 {
+	if p.set.keeps(Done) == 0 && r.rare.Webhook == nil {
 		return engine.Result{}
 	}
 	kept := *r
-	kept.attempts, kept.output = attempt, output
-	return engine.Result{Size: len(output) + p.set.phaseBytes(), Store: func(ctx context.Context) error {
+	kept.attempts, kept.output = int32(attempt), output
+	return engine.Result{Size: len(output) + p.set.phaseBytes() + r.webhookBytes(len(output)), Store: func(ctx context.Context) error {
+		kept.endedAt = p.st.Now().UnixNano()
+		if err := p.post(ctx, &kept, Done); err != nil {
+			return err
+		}
 		return p.keepOutcome(ctx, kept, Done)
 	}}
 }
 
-// keepOutcome stores the outcome of a done or cancelled task for Config.KeepDone,
-// without its input. The row expires by itself.
+// keepOutcome stores the outcome of a done or cancelled task for the time of
+// Config.Retention, without its input. The row expires by itself.
 func (p *partition) keepOutcome(ctx context.Context, kept row, s State) error {
-	if p.set.keepDone < 0 {
+	ttl := p.set.keeps(s)
+	if ttl == 0 {
 		return nil
 	}
-	kept.state, kept.endedAt, kept.input = s, p.st.Now().UnixNano(), nil
+	kept.state, kept.input = s, nil
 	var err error
 	if kept.rare.Phases, err = p.endedPhases(ctx, kept.num, s); err != nil {
 		return err
@@ -215,7 +219,7 @@ func (p *partition) keepOutcome(ctx context.Context, kept row, s State) error {
 	if err != nil {
 		return err
 	}
-	return p.st.Driver().MarkNew(ctx, numbered(outcomePrefix, kept.num), b, p.set.keepDone)
+	return p.st.Driver().MarkNew(ctx, numbered(outcomePrefix, kept.num), b, ttl)
 }
 
 const (
@@ -309,6 +313,7 @@ func (p *partition) again(ctx context.Context, r *row, run jobs.Run) error {
 
 // endCancelled ends a running task as cancelled.
 func (p *partition) endCancelled(ctx context.Context, r *row) error {
+	r.endedAt = p.st.Now().UnixNano()
 	if err := p.keepOutcome(ctx, *r, Cancelled); err != nil {
 		return err
 	}
@@ -326,6 +331,9 @@ func (p *partition) die(ctx context.Context, r *row, reason jobs.Reason) error {
 		return err
 	}
 	if err := p.put(ctx, deadKey(r.num), r); err != nil {
+		return err
+	}
+	if err := p.fileNew(ctx, r); err != nil {
 		return err
 	}
 	if err := p.askCall(ctx, r.num); err != nil {
@@ -361,6 +369,11 @@ func (p *partition) deleteTask(ctx context.Context, r *row, s State) error {
 	}
 	if s != Dead {
 		if err := p.dropPhases(ctx, r.num); err != nil {
+			return err
+		}
+	}
+	if s != Done { // a done task has posted its outcome with its output
+		if err := p.post(ctx, r, s); err != nil {
 			return err
 		}
 	}

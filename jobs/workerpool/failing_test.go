@@ -56,7 +56,7 @@ type dying struct {
 func (d *dying) live() {
 	retry := jobs.Retry{MaxAttempts: 2, Backoff: jobs.Constant(time.Second)}
 	d.tasks = workerpool.New(config{
-		Name: "tasks", Partitions: 2, KeepDone: 24 * time.Hour, Retry: retry, Work: d.work,
+		Name: "tasks", Partitions: 2, Retention: jobs.Retention{Completed: 24 * time.Hour, Cancelled: 24 * time.Hour}, Retry: retry, Work: d.work,
 		Queues:  map[string]int{"slow": 2},
 		OnDead:  func(context.Context, workerpool.DeadLetter[string]) error { return d.later(nil) },
 		OnEmpty: func(context.Context, int) error { return d.later(nil) },

@@ -22,7 +22,7 @@ func TestMoreBeginsThanABatchHolds(t *testing.T) {
 	for _, delay := range []time.Duration{0, time.Minute} {
 		for _, outside := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
-				c := config{Name: "tasks", Concurrency: 1000, KeepDone: -1}
+				c := config{Name: "tasks", Concurrency: 1000, Retention: jobs.Retention{Completed: workerpool.AtOnce, Cancelled: workerpool.AtOnce}}
 				if !outside {
 					c.Work = func(context.Context, *workerpool.Task[string]) (string, error) { return "", nil }
 				}

@@ -145,20 +145,27 @@ func unlisted(all rows) {
 			all[key] = value[:strings.LastIndexByte(string(value), '}')+1]
 		}
 	}
-	c := all["c"]
-	c[3]-- // there was one counter fewer
-	at := 4
-	for range c[3] {
+	all["c"] = fewerCounters(all["c"], all["c"][3]-1) // there was one counter fewer
+}
+
+// fewerCounters is a row of counters of a version that had so many of them.
+func fewerCounters(c []byte, kept byte) []byte {
+	number := func(at int) int {
 		for c[at] >= 0x80 {
 			at++
 		}
-		at++
+		return at + 1
 	}
-	end := at + 1
-	for c[end-1] >= 0x80 {
-		end++
+	at := 4
+	for range kept {
+		at = number(at)
 	}
-	all["c"] = append(c[:at:at], c[end:]...)
+	end := at
+	for range c[3] - min(c[3], kept) {
+		end = number(end)
+	}
+	c[3] = min(c[3], kept)
+	return append(c[:at:at], c[end:]...)
 }
 
 // withoutLetters removes the letters of a store.

@@ -114,7 +114,7 @@ type TaskLook struct {
 }
 
 // LookTask reads a task of the partition that o is. It reports false if there is none, also if it
-// was done or cancelled more than Config.KeepDone ago. It reads up to MaxPlace rows to count the
+// was done or cancelled more than Config.Retention ago. It reads up to MaxPlace rows to count the
 // tasks before it.
 func LookTask(s *storage.Store, o storage.Object, number uint64, executions []LookExecution) (t TaskLook, ok bool, err error) {
 	r, err := lookRow(s, o, number)
@@ -125,7 +125,7 @@ func LookTask(s *storage.Store, o storage.Object, number uint64, executions []Lo
 	id := TaskID{partition, number}
 	t.Status = Status[struct{}]{
 		ID: id, State: r.state, Key: r.key, Queue: r.queue, Priority: r.priority, Enqueued: timeOf(r.enqueued), Ended: timeOf(r.endedAt),
-		NotBefore: timeOf(r.notBefore), Attempt: max(r.attempts, r.begun()), Failures: r.rare.Failures, Cancelling: r.rare.Cancelling,
+		NotBefore: timeOf(r.notBefore), Attempt: max(int(r.attempts), r.begun()), Failures: r.rare.Failures, Cancelling: r.rare.Cancelling,
 	}
 	t.Run, t.Reason = r.rare.Run, r.rare.Reason
 	for _, x := range executions {

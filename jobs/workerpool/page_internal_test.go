@@ -25,14 +25,14 @@ func TestDefaultsOfTheDocuments(t *testing.T) {
 	}
 	c := &Config[int, int]{}
 	d := c.withDefaults()
-	if d.KeepDone != time.Hour || onceFor != 24*time.Hour || d.MaxQueued != 10_000_000 {
-		t.Errorf("KeepDone is %v, a key is remembered for %v, MaxQueued is %d: docs/JOBS.md says 1 hour, a day, 10 million", d.KeepDone, onceFor, d.MaxQueued)
+	if d.Retention.Completed != time.Hour || d.Retention.Cancelled != time.Hour || onceFor != 24*time.Hour || d.MaxQueued != 10_000_000 {
+		t.Errorf("a done task is kept for %v, a key is remembered for %v, MaxQueued is %d: docs/JOBS.md says 1 hour, a day, 10 million", d.Retention.Completed, onceFor, d.MaxQueued)
 	}
 	for _, row := range []string{
 		fmt.Sprintf("| `Retry.MaxAttempts` | 1; in a pool %d |", d.Retry.MaxAttempts),
 		fmt.Sprintf("| pool: `Concurrency`, `Partitions`, `PerKey` | %d (or `Partitions` if more), %d, %d | `Partitions` ≤ %s and ≤ `Concurrency` |",
 			d.Concurrency, d.Partitions, d.PerKey, grouped(maxPartitions)),
-		"| pool: `MaxQueued`, `KeepDone` | 10 million, 1 hour |",
+		"| pool: `MaxQueued`; `Retention.Completed`, `Retention.Cancelled` | 10 million; 1 hour, 1 hour |",
 		fmt.Sprintf("| %d named, names of %d bytes, weights 1 to %s |", maxQueues, maxQueueBytes, grouped(maxWeight)),
 		fmt.Sprintf("| pool: `Priority` | 0 | -%[1]s to %[1]s |", grouped(maxPriority)),
 		fmt.Sprintf("| a day for `Idempotent` | %d bytes |", maxKeyBytes),

@@ -41,8 +41,8 @@ type partition struct {
 	versions engine.Versions // the versions of stored inputs, by task number
 	version  string          // the last of them
 
-	unburied bool   // dead tasks of a version before letters may lack one; see buryOld
-	buriedTo uint64 // the tasks up to this number have been looked at for that
+	unmended bool   // dead letters may lack a row of another list; see mendLetters
+	mendedTo uint64 // the letters up to this number have been looked at for that
 
 	dirty bool // counters or virtual times differ from storage
 	lines lines
@@ -60,10 +60,12 @@ type partition struct {
 	begins    map[string]uint64
 	executing map[uint64]runningTask // the running tasks by number; always counters.running many
 
-	owed     window   // the calls of OnDead that are owed, by the time of the next attempt
-	calling  int      // open executions of OnDead
-	emptying bool     // whether an execution of OnEmpty is open
-	emptyRun jobs.Run // progress of a call of OnEmpty to be repeated
+	owed     window          // the calls for letters that are owed, by the time of the next attempt
+	calling  map[callID]bool // those with an open execution
+	emptying bool            // whether an execution of OnEmpty is open
+	emptyRun jobs.Run        // progress of a call of OnEmpty to be repeated
+
+	letterLines [agingLeft]window // the letters that wait for a step of the Retention, by their death
 
 	waiters map[uint64]chan struct{} // by task number; closed when the task ends. Number 0: when no task is left
 	backlog *object.Backlog
@@ -86,6 +88,7 @@ func newPartition(ctx context.Context, st *object.State, set *settings) (*partit
 		set: set, st: st, index: index,
 		waits:     newWindow(set.window),
 		owed:      newWindow(set.window),
+		calling:   make(map[callID]bool),
 		heads:     make(map[string]int),
 		begins:    make(map[string]uint64),
 		executing: make(map[uint64]runningTask),
@@ -95,8 +98,8 @@ func newPartition(ctx context.Context, st *object.State, set *settings) (*partit
 	if err := p.load(ctx); err != nil {
 		return nil, err
 	}
-	if p.unburied {
-		if err := errors.Join(p.buryOld(ctx), p.Settle(ctx, st.Now())); err != nil {
+	if p.unmended {
+		if err := errors.Join(p.mendLetters(ctx), p.Settle(ctx, st.Now())); err != nil {
 			return nil, err
 		}
 	}
@@ -128,8 +131,8 @@ func (p *partition) load(ctx context.Context) error {
 		if err := p.counters.decode(b, &p.lines); err != nil {
 			return err
 		}
-		p.unburied = p.buried < p.dead
 	}
+	p.checkLetters()
 	if err := p.loadVersions(ctx); err != nil {
 		return err
 	}
@@ -143,6 +146,9 @@ func (p *partition) load(ctx context.Context) error {
 	p.limit = share(p.set.concurrency, widest, p.index)
 	for _, l := range p.lines.all {
 		l.window = newWindow(p.set.window)
+	}
+	for a := range p.letterLines {
+		p.letterLines[a] = newWindow(p.set.window)
 	}
 	return p.fill(ctx)
 }
@@ -171,6 +177,15 @@ func (p *partition) widen(ctx context.Context) error {
 	return err
 }
 
+// eraNumbers is how many tasks a partition may get in an era of the store.
+const eraNumbers = 1 << 32
+
+// nextOrder returns the next order of a task. The orders of each era have a range of their own, because the source of a restored store may have
+// given those that follow to tasks of its own, and other systems may know their keys.
+func (p *partition) nextOrder() uint64 {
+	return max(p.order, p.st.Driver().Era()*eraNumbers) + 1
+}
+
 // share is the part of total that belongs to partition i of n, at least 1.
 func share(total, n, i int) int {
 	s := total / n
@@ -186,10 +201,10 @@ func (p *partition) adopt() {
 		switch kind, num := subjectOf(x.Subject); kind {
 		case taskSubject:
 			p.executing[num] = runningTask{token: x.Token}
-		case deadSubject:
-			p.calling++
 		case emptySubject:
 			p.emptying = true
+		default:
+			p.calling[callOf(num, hookOf(kind))] = true
 		}
 	}
 }
@@ -214,16 +229,16 @@ func turn[R any](ctx context.Context, p *partition, fn func(ctx context.Context)
 }
 
 // Due is called by the engine in each turn that may change something. It moves
-// tasks whose time has come to their queues, begins tasks, and begins hook
+// letters and tasks on whose time has come, begins tasks, and begins hook
 // calls.
 func (p *partition) Due(ctx context.Context, now time.Time) error {
-	for _, step := range [...]func(context.Context, time.Time) error{p.promote, p.begin, p.call} {
+	for _, step := range [...]func(context.Context, time.Time) error{p.age, p.promote, p.begin, p.call} {
 		if err := step(ctx, now); err != nil {
 			return err
 		}
 	}
-	if p.unburied {
-		return p.buryOld(ctx)
+	if p.unmended {
+		return p.mendLetters(ctx)
 	}
 	return nil
 }
@@ -231,8 +246,9 @@ func (p *partition) Due(ctx context.Context, now time.Time) error {
 // Next is the earliest time at which Due has something to do; zero if there is
 // none. The engine sets the object's alarm accordingly.
 func (p *partition) Next() time.Time {
-	next := p.nextCall()
-	if p.unburied {
+	step, _ := p.nextStep()
+	next := earliest(p.nextCall(), step)
+	if p.unmended {
 		return earliest(next, p.since())
 	}
 	if p.mode == Paused || p.set.work == nil || p.running >= uint64(p.limit) {
@@ -290,6 +306,9 @@ func (p *partition) Settle(ctx context.Context, now time.Time) error {
 	}
 	p.waits.trim()
 	p.owed.trim()
+	for a := range p.letterLines {
+		p.letterLines[a].trim()
+	}
 	if err := p.fill(ctx); err != nil {
 		return err
 	}

@@ -193,7 +193,9 @@ func (a *attempt) phase(ctx context.Context, name string, fn func(context.Contex
 		return p
 	})
 	if err != nil {
-		a.failed(err)
+		if !errors.Is(context.Cause(ctx), object.ErrSuspended) { // else the attempt is made again, and counts for nothing
+			a.failed(err)
+		}
 		return nil, false, err
 	}
 	return raw, false, a.finish(index, raw)

@@ -284,7 +284,7 @@ func TestCrashReplayGoesOnBehindFinishedPhases(t *testing.T) {
 			if unknown && errors.Is(err, jobs.ErrNotFound) {
 				return nil // the first was stored
 			}
-			unknown = harness.Unknown(err)
+			unknown = unknown || harness.Unknown(err)
 			return err
 		}))
 		finally(s, func() {

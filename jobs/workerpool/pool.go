@@ -67,7 +67,7 @@ func New[In, Out any](c Config[In, Out]) *Pool[In, Out] {
 	p.set = p.settings()
 	p.Class = object.Define(c.Name, func(ctx context.Context, st *object.State) (*partition, error) {
 		return newPartition(ctx, st, p.set)
-	}, engine.ClassOptions(object.ClassOptions{}))
+	}, engine.ClassOptions(object.ClassOptions{OverlapWhileUnconfirmed: c.OverlapWhileUnconfirmed}))
 	if err := c.Validate(); err != nil {
 		p.Class.Reject(err)
 	}
@@ -81,7 +81,7 @@ func (p *Pool[In, Out]) settings() *settings {
 	c := &p.config
 	set := &settings{
 		name: c.Name, version: c.Version, partitions: c.Partitions, concurrency: c.Concurrency, perKey: c.PerKey,
-		maxQueued: c.MaxQueued, keepDone: c.KeepDone, window: windowMax, engine: c.engine(), onEmpty: c.OnEmpty,
+		maxQueued: c.MaxQueued, retention: c.Retention, webhooks: c.Webhooks, window: windowMax, engine: c.engine(), onEmpty: c.OnEmpty,
 		phases: slices.Clone(c.Phases), pool: p,
 		queues: []*line{{name: "", weight: 1}},
 	}
@@ -130,11 +130,13 @@ func (busy) Retryable() bool { return true }
 
 // Kinds of the events of a partition, besides those that the engine emits for
 // each execution. jobs.Event.Subject is "task/" and the number for a task,
-// "dead/" and the number for a call of OnDead, and "empty" for a call of
-// OnEmpty.
+// "dead/" and the number for a call of OnDead, "OnStale/" or "OnDelete/" and the number for
+// one of the Retention, and "empty" for a call of OnEmpty. jobs.EventStale and
+// jobs.EventRetentionFailed are of a dead letter.
 const (
 	EventCancelled = "cancelled" // a task was cancelled
 	EventReplayed  = "replayed"  // a dead letter became pending again
+	EventDeleted   = "deleted"   // a dead letter is gone, because its time under Config.Retention was over
 	EventMode      = "mode"      // the partition has the mode in jobs.Event.Reason
 	// EventPhase tells of a phase of a task, as jobs.Event.Reason says: "start",
 	// "progress", "success", "failure" or "cancelled". Beside the fields of
@@ -153,7 +155,7 @@ func (p *Pool[In, Out]) work(ctx context.Context, part *partition, r *row, x eng
 		t.attempt = &attempt{part: part, num: r.num, token: x.Token}
 	}
 	out, err := p.config.Work(ctx, t)
-	if err != nil || part.set.keepDone < 0 { // an output that is not kept need not be encoded
+	if err != nil || part.set.keeps(Done) == 0 && r.rare.Webhook == nil { // an output that is not kept need not be encoded
 		return nil, err
 	}
 	return part.encode("output", out)

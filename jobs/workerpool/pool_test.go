@@ -57,6 +57,13 @@ func (l *journal) add(s string) {
 	l.list = append(l.list, s)
 }
 
+// all returns what was added.
+func (l *journal) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.list)
+}
+
 var ctx = context.Background()
 
 // ordered is a pool of one worker that notes the order of its tasks.

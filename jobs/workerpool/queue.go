@@ -49,14 +49,11 @@ func (p *partition) chained(ctx context.Context, key string, n int) ([]link, err
 		if err != nil {
 			return nil, err
 		}
-		if len(item.Value) != 9 {
-			return nil, fmt.Errorf("%w: link %x of key %q", storage.ErrCorrupt, item.Value, key)
-		}
-		num, err := decodeNumber(item.Value[1:])
+		l, err := decodeLink(item.Key, item.Value)
 		if err != nil {
 			return nil, err
 		}
-		links = append(links, link{key: item.Key, num: num, entered: item.Value[0] == 1})
+		links = append(links, l)
 	}
 	return links, p.noteBegin(key, links)
 }
@@ -83,6 +80,15 @@ type link struct {
 	key     string // the row's key
 	num     uint64
 	entered bool // it is in a ready queue, waits for a time, or runs
+}
+
+// decodeLink reads the row of a link.
+func decodeLink(key string, value []byte) (link, error) {
+	if len(value) != 9 {
+		return link{}, fmt.Errorf("%w: link %x in row %q", storage.ErrCorrupt, value, key)
+	}
+	num, err := decodeNumber(value[1:])
+	return link{key: key, num: num, entered: value[0] == 1}, err
 }
 
 // value is the row of a link: 1 if it has entered, else 0; then the task

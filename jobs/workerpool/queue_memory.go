@@ -212,8 +212,8 @@ func (w *window) load(es []entry) {
 	}
 }
 
-// fill loads the next stored entries into each window that is empty, also that
-// of the calls of OnDead.
+// fill loads the next stored entries into each window that is empty, also those
+// of dead letters and of the calls for them.
 func (p *partition) fill(ctx context.Context) error {
 	for _, l := range p.lines.all {
 		if err := p.fillLine(ctx, l); err != nil {
@@ -221,6 +221,9 @@ func (p *partition) fill(ctx context.Context) error {
 		}
 	}
 	if err := p.fillWaits(ctx); err != nil {
+		return err
+	}
+	if err := p.fillLetters(ctx); err != nil {
 		return err
 	}
 	return p.fillCalls(ctx)

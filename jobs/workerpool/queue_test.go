@@ -121,7 +121,7 @@ func TestRowsSurviveTheirCodec(t *testing.T) {
 			num: rapid.Uint64().Draw(rt, "num"), state: State(rapid.IntRange(0, 4).Draw(rt, "state")),
 			order: rapid.Uint64().Draw(rt, "order"), priority: rapid.IntRange(-1000, 1000).Draw(rt, "priority"),
 			notBefore: rapid.Int64().Draw(rt, "notBefore"), enqueued: rapid.Int64().Draw(rt, "enqueued"),
-			endedAt: rapid.Int64().Draw(rt, "ended"), attempts: rapid.IntRange(0, 99).Draw(rt, "attempts"),
+			endedAt: rapid.Int64().Draw(rt, "ended"), attempts: rapid.Int32Range(0, 99).Draw(rt, "attempts"),
 			key: rapid.String().Draw(rt, "key"), queue: rapid.String().Draw(rt, "queue"),
 			input: rapid.SliceOf(rapid.Byte()).Draw(rt, "input"), output: rapid.SliceOf(rapid.Byte()).Draw(rt, "output"),
 		}

@@ -78,7 +78,7 @@ var (
 func (c *cramped) pools(version string) {
 	retry := jobs.Retry{MaxAttempts: 2, Backoff: jobs.Constant(time.Second)}
 	c.claims = workerpool.New(config{
-		Name: "claims", Version: version, Concurrency: 8, KeepDone: 100 * time.Hour, Retry: retry, Queues: map[string]int{longQueue: 2},
+		Name: "claims", Version: version, Concurrency: 8, Retention: jobs.Retention{Completed: 100 * time.Hour, Cancelled: 100 * time.Hour}, Retry: retry, Queues: map[string]int{longQueue: 2},
 		OnDead: func(_ context.Context, d workerpool.DeadLetter[string]) error {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -94,7 +94,7 @@ func (c *cramped) pools(version string) {
 	})
 	c.claims.SetWindow(2)
 	c.works = workerpool.New(config{
-		Name: "works", Version: version, Concurrency: 1, KeepDone: 100 * time.Hour, Retry: retry, Queues: map[string]int{longQueue: 2},
+		Name: "works", Version: version, Concurrency: 1, Retention: jobs.Retention{Completed: 100 * time.Hour, Cancelled: 100 * time.Hour}, Retry: retry, Queues: map[string]int{longQueue: 2},
 		Work: func(_ context.Context, t *workerpool.Task[string]) (string, error) {
 			if strings.HasPrefix(t.In, "bad") {
 				return "", errors.New(t.In)
@@ -396,7 +396,7 @@ func hooksWithin(t *testing.T, limit object.Options) {
 		return late
 	}
 	p := workerpool.New(config{
-		Name: "hooks", KeepDone: -1, Retry: jobs.Retry{MaxAttempts: 1},
+		Name: "hooks", Retention: jobs.Retention{Completed: workerpool.AtOnce, Cancelled: workerpool.AtOnce}, Retry: jobs.Retry{MaxAttempts: 1},
 		OnDead:  func(_ context.Context, d workerpool.DeadLetter[string]) error { return tell(d.In) },
 		OnEmpty: func(context.Context, int) error { return tell("empty") },
 	})

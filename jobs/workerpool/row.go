@@ -24,7 +24,9 @@ import (
 //	p/ number                     the phases of a task that has begun one: phaseRow, JSON
 //	p/ number, index (2 bytes)    the result of a phase
 //	v                             versions of stored inputs, if not empty: engine.Versions by number
+//	d/ step, place                a dead letter, by its step under the Retention: its number
 //	h/ number                     a dead letter with a call of OnDead to be made: its run, JSON
+//	h/ number, hook               the same with a call of OnStale (1) or OnDelete (2)
 //	o                             a call of OnEmpty to be repeated: its run, JSON
 //
 // A pending task has a row in r/ or in w/, unless it waits for earlier tasks of
@@ -63,6 +65,7 @@ const (
 type row struct {
 	num       uint64 // not stored: it is in the key
 	state     State
+	attempts  int32  // only of a done task
 	order     uint64 // position among tasks: num, or a later one after a replay
 	priority  int
 	notBefore int64
@@ -70,7 +73,6 @@ type row struct {
 	endedAt   int64
 	key       string
 	queue     string
-	attempts  int    // only of a done task
 	input     []byte // removed when the task is done or cancelled
 	output    []byte
 	rare      rare
@@ -83,17 +85,19 @@ type rare struct {
 	Run        jobs.Run    `json:"run,omitzero"` // progress after the last failed attempt
 	Failures   []Failure   `json:"failures,omitempty"`
 	Cancelling bool        `json:"cancelling,omitempty"` // Cancel was called while the task was running
+	Stale      bool        `json:"stale,omitempty"`      // of a dead task: goStale was there
 	Reason     jobs.Reason `json:"reason,omitempty"`
 	Stack      string      `json:"stack,omitempty"`  // of the last failure if that was a panic
 	Unique     string      `json:"unique,omitempty"` // released when the task ends; taken again by a replay
-	// Phases is only of a done or cancelled task, whose phase rows are gone. It is
-	// a pointer, because a row has room for no more without a larger allocation.
-	Phases *[]PhaseStatus `json:"phases,omitempty"`
+	// Phases is only of a done or cancelled task, whose phase rows are gone. It and Webhook are
+	// pointers, because a row has room for no more without a larger allocation.
+	Phases  *[]PhaseStatus `json:"phases,omitempty"`
+	Webhook *string        `json:"webhook,omitempty"` // the URL that takes the outcome
 }
 
 // empty reports whether x need not be stored.
 func (x *rare) empty() bool {
-	return x.Run == (jobs.Run{}) && len(x.Failures) == 0 && !x.Cancelling && x.Reason == "" && x.Stack == "" && x.Unique == "" && x.Phases == nil
+	return x.Run == (jobs.Run{}) && len(x.Failures) == 0 && !x.Cancelling && x.Reason == "" && x.Stack == "" && x.Unique == "" && x.Webhook == nil && !x.Stale && x.Phases == nil
 }
 
 const rowVersion = 1
@@ -101,7 +105,7 @@ const rowVersion = 1
 // size estimates the bytes of r after one more failed attempt. The engine and
 // the pages of dead letters use it to bound a batch.
 func (r *row) size() int {
-	n := len(r.key) + len(r.queue) + 2*len(r.rare.Unique) + len(r.input) + len(r.output) + len(r.rare.Stack)
+	n := len(r.key) + len(r.queue) + 2*len(r.rare.Unique) + 2*len(r.url()) + len(r.input) + len(r.output) + len(r.rare.Stack)
 	for _, f := range r.rare.Failures {
 		n += len(f.Error)
 	}
@@ -145,7 +149,7 @@ func decodeRow(num uint64, b []byte) (*row, error) {
 	r := &row{num: num, state: State(d.Byte()), order: d.Uint()}
 	r.priority = int(d.Int())
 	r.notBefore, r.enqueued, r.endedAt = d.Int(), d.Int(), d.Int()
-	r.attempts = int(d.Int())
+	r.attempts = int32(d.Int())
 	r.key, r.queue = d.Text(), d.Text()
 	r.input, r.output = d.Bytes(), d.Bytes()
 	if extra := d.Bytes(); len(extra) > 0 {
@@ -163,7 +167,7 @@ func decodeRow(num uint64, b []byte) (*row, error) {
 //
 //	version 1 · mode · flags · uvarint count of the next · uvarints: submitted,
 //	pending, running, done, dead, cancelled, executions, lost, order, partitions,
-//	calls, buried, phased (the last two left out while they are 0) · varint changed
+//	calls, buried, phased, whole (the last three left out while they are 0) · varint changed
 //	uvarints: pass, lines · for each line: name, pass
 type counters struct {
 	mode       Mode
@@ -181,12 +185,13 @@ type counters struct {
 	calls      uint64 // hook rows: dead letters with a call of OnDead still to be made
 	buried     uint64 // dead tasks with a letter in Host.DeadLetters; fewer than dead in a store of before letters
 	phased     uint64 // tasks with phase rows: while there are none, no task looks for its own
+	whole      uint64 // 1: each dead letter is in the index of the Retention
 	changed    int64  // when the row was last written, in nanoseconds
 }
 
 // numbers lists the counters in their stored order. New ones go to the end.
-func (c *counters) numbers() [13]*uint64 {
-	return [...]*uint64{&c.submitted, &c.pending, &c.running, &c.done, &c.dead, &c.cancelled, &c.executions, &c.lost, &c.order, &c.partitions, &c.calls, &c.buried, &c.phased}
+func (c *counters) numbers() [14]*uint64 {
+	return [...]*uint64{&c.submitted, &c.pending, &c.running, &c.done, &c.dead, &c.cancelled, &c.executions, &c.lost, &c.order, &c.partitions, &c.calls, &c.buried, &c.phased, &c.whole}
 }
 
 // numbersKept is how many of the numbers are stored even if they are 0, because each
@@ -323,7 +328,6 @@ func numbered(prefix string, n uint64) string {
 
 func taskKey(num uint64) string { return numbered(taskPrefix, num) }
 func deadKey(num uint64) string { return numbered(deadPrefix, num) }
-func callKey(num uint64) string { return numbered(callPrefix, num) }
 
 // numberOf reads the number in the last 8 bytes of a key.
 func numberOf(key string) (uint64, error) {

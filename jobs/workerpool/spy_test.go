@@ -126,7 +126,7 @@ func TestTasksAreReadAhead(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			mem := memstore.New()
-			p := workerpool.New(config{Name: "tasks", Concurrency: 1000, KeepDone: -1})
+			p := workerpool.New(config{Name: "tasks", Concurrency: 1000, Retention: jobs.Retention{Completed: workerpool.AtOnce, Cancelled: workerpool.AtOnce}})
 			h, _ := spied(t, mem, object.Options{}, p)
 			total, kept := 0, 0
 			for i := 1; i <= c.tasks; i++ {
@@ -163,7 +163,7 @@ func TestTasksAreReadAhead(t *testing.T) {
 // The partition remembers that place for 4,096 keys, and then begins anew.
 func TestLooksAtKeysBeginAtTheFirstTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := workerpool.New(config{Name: "tasks", KeepDone: -1})
+		p := workerpool.New(config{Name: "tasks", Retention: jobs.Retention{Completed: workerpool.AtOnce, Cancelled: workerpool.AtOnce}})
 		h, s := spied(t, memstore.New(), object.Options{}, p)
 		add := func(key string) workerpool.TaskID { return must(p.Enqueue(ctx, h, "", workerpool.Key(key))).ID }
 		look := func(key string) string {

@@ -12,10 +12,10 @@ import (
 )
 
 // TaskID identifies a task within its pool. It is never used again, not even
-// after the task has ended.
+// after the task has ended, nor by a restored store.
 type TaskID struct {
 	Partition int    // the object that holds the task
-	Number    uint64 // counts the tasks of the partition from 1
+	Number    uint64 // counts the tasks of the partition from 1, in a restored store from a later multiple of 2^32
 }
 
 // String returns the id as text, for example "0-17". ParseTaskID reads it.

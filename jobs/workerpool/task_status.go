@@ -35,6 +35,8 @@ type Status[Out any] struct {
 	Percent int           `json:"percent,omitempty"`
 	Ended   time.Time     `json:"ended,omitzero"` // zero for a pending or running task
 	Result  Out           `json:"result"`         // only of a done task
+	// Webhook is how the posting of the outcome is, of a task with the option Webhook; nil: it has none. Wait does not tell it.
+	Webhook *WebhookStatus `json:"webhook,omitempty"`
 	// Raw has the stored output if it cannot be decoded, and DecodeError has
 	// the reason. Then Result is zero.
 	Raw         []byte `json:"raw,omitempty"`
@@ -50,9 +52,13 @@ type Failure struct {
 
 // Status returns the state of a task and its history. It returns
 // jobs.ErrNotFound for an unknown id, also when the task was done or cancelled
-// more than Config.KeepDone ago.
+// more than Config.Retention ago.
 func (p *Pool[In, Out]) Status(ctx context.Context, from object.Caller, id TaskID) (Status[Out], error) {
-	return p.info.Call(ctx, from, id.object(), id.Number)
+	s, err := p.info.Call(ctx, from, id.object(), id.Number)
+	if err == nil {
+		err = p.webhookOf(ctx, from, &s)
+	}
+	return s, err
 }
 
 // Wait waits until a task has ended and returns its output. The error is
@@ -99,7 +105,10 @@ func statusOf[Out any](p *partition, r *row, err error) (Status[Out], error) {
 	f := Status[Out]{
 		ID: p.id(r.num), State: r.state, Key: r.key, Queue: r.queue, Priority: r.priority,
 		Enqueued: timeOf(r.enqueued), Ended: timeOf(r.endedAt), NotBefore: timeOf(r.notBefore),
-		Attempt: max(r.attempts, r.begun()), Failures: r.rare.Failures, Cancelling: r.rare.Cancelling,
+		Attempt: max(int(r.attempts), r.begun()), Failures: r.rare.Failures, Cancelling: r.rare.Cancelling,
+	}
+	if r.rare.Webhook != nil {
+		f.Webhook = &WebhookStatus{State: WebhookPending}
 	}
 	if r.state != Done {
 		return f, nil

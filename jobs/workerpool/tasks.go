@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -55,6 +56,7 @@ type TaskInfo struct {
 	LastError  string      `json:"lastError,omitempty"`  // of its last failure
 	Died       time.Time   `json:"died,omitzero"`        // of a dead task
 	Reason     jobs.Reason `json:"reason,omitempty"`     // of a dead task
+	Stale      bool        `json:"stale,omitempty"`      // of a dead task: it died longer ago than Retention.StaleAfter
 }
 
 // TaskPage is a page of tasks, in the order of their ids. A page may have fewer tasks than its
@@ -212,8 +214,12 @@ func (l *listing) partition(part int, after uint64) error {
 	if err != nil {
 		return err
 	}
+	few, isFew, err := l.few(id, runs)
+	if err != nil {
+		return err
+	}
 	for {
-		live, liveEnd, err := l.live(id, after, runs)
+		live, liveEnd, err := l.live(id, after, few, isFew)
 		if err != nil {
 			return err
 		}
@@ -273,24 +279,48 @@ func (l *listing) running(id storage.ID) (map[uint64]jobs.Run, error) {
 	}
 }
 
-// live reads rows of pending and running tasks. If running ones alone are wanted it reads no
-// others, because a queue may be long, and ends a step at the bound of the bytes too, because
-// inputs may be large.
-func (l *listing) live(id storage.ID, after uint64, runs map[uint64]jobs.Run) (rows []*row, end uint64, err error) {
-	if l.o.wants(Pending) || !l.o.wants(Running) {
-		return l.rows(id, taskPrefix, after, l.o.wants(Pending))
-	}
-	var nums []uint64
-	for num := range runs {
-		if num > after {
-			nums = append(nums, num)
+// few returns the numbers of the pending and running tasks that may be listed, in order, if they are known without a
+// look at all of them: those in the chain of a key, or those that run. It reports whether they are known; the chain of
+// a key may be longer than one read.
+func (l *listing) few(id storage.ID, runs map[uint64]jobs.Run) (nums []uint64, known bool, err error) {
+	switch {
+	case !l.o.wants(Pending) && !l.o.wants(Running):
+		return nil, true, nil
+	case !l.o.wants(Pending):
+		nums = slices.Collect(maps.Keys(runs))
+	case l.o.Key == "":
+		return nil, false, nil
+	default:
+		found, err := l.from.Keys(l.ctx, id, object.KeysOptions{Prefix: string(chainOf(l.o.Key)), Limit: object.MaxPage, Values: true})
+		if err != nil || found.Next != "" {
+			return nil, false, err
+		}
+		for _, k := range found.Keys {
+			l.add(k)
+			link, err := decodeLink(k.Key, k.Value)
+			if err != nil {
+				return nil, false, fmt.Errorf("%s: %w", id, err)
+			}
+			nums = append(nums, link.num)
 		}
 	}
 	slices.Sort(nums)
-	end = math.MaxUint64
-	for i, num := range nums {
+	return nums, true, nil
+}
+
+// live reads rows of pending and running tasks: of the few if those are known, because a queue may be long. It ends a
+// step at the bound of the bytes too, because inputs may be large.
+func (l *listing) live(id storage.ID, after uint64, few []uint64, isFew bool) (rows []*row, end uint64, err error) {
+	if !isFew {
+		return l.rows(id, taskPrefix, after, true)
+	}
+	first, found := slices.BinarySearch(few, after)
+	if found {
+		first++
+	}
+	for i, num := range few[first:] {
 		if i == tasksAtOnce || i > 0 && l.bytes >= maxTaskBytesRead {
-			return rows, nums[i-1], nil
+			return rows, few[first+i-1], nil
 		}
 		found, err := l.from.Keys(l.ctx, id, object.KeysOptions{Prefix: taskKey(num), Limit: 1, Values: true})
 		if err == nil {
@@ -300,7 +330,7 @@ func (l *listing) live(id storage.ID, after uint64, runs map[uint64]jobs.Run) (r
 			return nil, 0, err
 		}
 	}
-	return rows, end, nil
+	return rows, math.MaxUint64, nil
 }
 
 // rows reads task rows with a prefix and numbers greater than after, and returns the number up
@@ -368,8 +398,8 @@ func (l *listing) list(part int, rows []*row, runs map[uint64]jobs.Run) (full bo
 func (r *row) info(part int) TaskInfo {
 	t := TaskInfo{
 		ID: TaskID{part, r.num}, State: r.state, Key: r.key, Queue: r.queue, Priority: r.priority,
-		Enqueued: timeOf(r.enqueued), NotBefore: timeOf(r.notBefore), Attempt: max(r.attempts, r.begun()),
-		Cancelling: r.rare.Cancelling, Died: timeOf(r.endedAt), Reason: r.rare.Reason,
+		Enqueued: timeOf(r.enqueued), NotBefore: timeOf(r.notBefore), Attempt: max(int(r.attempts), r.begun()),
+		Cancelling: r.rare.Cancelling, Died: timeOf(r.endedAt), Reason: r.rare.Reason, Stale: r.rare.Stale,
 	}
 	if n := len(r.rare.Failures); n > 0 {
 		t.LastError = r.rare.Failures[n-1].Error

@@ -121,11 +121,12 @@ func TestTasksOfManyPartitionsAreBounded(t *testing.T) {
 		live, dead := tasksOf(t, taskPrefix, 1, 255, row{key: "k"}), tasksOf(t, deadPrefix, 256, 255, row{key: "k", state: Dead})
 		g.put(append(live, dead...))
 	}
-	g.put(tasksOf(t, taskPrefix, 1, 1, row{key: "last"}))
-	if pages, ids := g.walk(t, TasksOptions{Key: "last"}, maxTasksRead+2*tasksAtOnce, 1<<20); pages != 5 || !slices.Equal(ids, []TaskID{{40, 1}}) {
+	last, none := "last", "nobody"
+	g.put(tasksOf(t, taskPrefix, 1, 1, row{queue: last}))
+	if pages, ids := g.walk(t, TasksOptions{Queue: &last}, maxTasksRead+2*tasksAtOnce, 1<<20); pages != 5 || !slices.Equal(ids, []TaskID{{40, 1}}) {
 		t.Errorf("%d pages with %v", pages, ids)
 	}
-	if pages, ids := g.walk(t, TasksOptions{Key: "nobody"}, maxTasksRead+2*tasksAtOnce, 1<<20); pages != 5 || len(ids) > 0 {
+	if pages, ids := g.walk(t, TasksOptions{Queue: &none}, maxTasksRead+2*tasksAtOnce, 1<<20); pages != 5 || len(ids) > 0 {
 		t.Errorf("%d pages with %v", pages, ids)
 	}
 	if _, ids := g.walk(t, TasksOptions{Limit: object.MaxPage}, maxTasksRead+2*tasksAtOnce, 1<<20); len(ids) != 40*510+1 || !slices.IsSortedFunc(ids, func(a, b TaskID) int {
@@ -148,12 +149,12 @@ func TestTasksEndBetweenPartitions(t *testing.T) {
 			g.put(tasksOf(t, taskPrefix, 1, min(c.first, 256), row{}))
 			c.first -= min(c.first, 256)
 		}
-		want := 0
+		want, last := 0, "last"
 		if c.follows {
-			g.put(tasksOf(t, taskPrefix, 1, 1, row{key: "last"}))
+			g.put(tasksOf(t, taskPrefix, 1, 1, row{queue: last}))
 			want = 1
 		}
-		if pages, ids := g.walk(t, TasksOptions{Key: "last"}, maxTasksRead+1, 1<<20); pages != c.pages || len(ids) != want {
+		if pages, ids := g.walk(t, TasksOptions{Queue: &last}, maxTasksRead+1, 1<<20); pages != c.pages || len(ids) != want {
 			t.Errorf("%+v: %d pages with %v", c, pages, ids)
 		}
 	}
@@ -172,6 +173,37 @@ func TestTasksCountExecutions(t *testing.T) {
 	g.executions = 0
 	if pages, ids := g.walk(t, TasksOptions{States: []State{Dead}}, 8, 1<<20); pages != 1 || len(ids) != 8 || g.executions > 0 {
 		t.Errorf("%d pages with %v, %d executions read", pages, ids, g.executions)
+	}
+}
+
+// Proves W11: the tasks of a key are those of its chain, so a list of them reads no others that live; if the chain is
+// longer than one read, it reads all.
+func TestTasksOfAKeyAreThoseOfItsChain(t *testing.T) {
+	for _, c := range []struct {
+		tasks, rows int
+	}{{0, 0}, {1, 2}, {object.MaxPage, 2 * object.MaxPage}, {object.MaxPage + 1, 3*object.MaxPage + 2}} {
+		g := &given{}
+		rows := slices.Concat(tasksOf(t, taskPrefix, 1, c.tasks, row{key: "k"}), tasksOf(t, taskPrefix, 5000, object.MaxPage, row{key: "other"}))
+		for i := range c.tasks { // the orders are the other way round than the numbers
+			l := link{num: uint64(i + 1), entered: i < 8}
+			rows = append(rows, object.KeyInfo{Key: chainKey("k", uint64(5000-i)), Value: l.value()})
+		}
+		g.put(rows)
+		page, err := Tasks(t.Context(), g, "chores", TasksOptions{Key: "k", States: []State{Pending}, Limit: object.MaxPage})
+		if err != nil || len(page.Tasks) != min(c.tasks, object.MaxPage) || !slices.IsSortedFunc(page.Tasks, func(a, b TaskInfo) int { return cmp.Compare(a.ID.Number, b.ID.Number) }) {
+			t.Errorf("%d tasks of the key: %d are listed: %v", c.tasks, len(page.Tasks), err)
+		}
+		if g.rows > c.rows {
+			t.Errorf("%d tasks of the key: %d rows were read, at most %d are expected", c.tasks, g.rows, c.rows)
+		}
+		if _, ids := g.walk(t, TasksOptions{Key: "k", Limit: 7}, maxTasksRead+object.MaxPage, 1<<20); len(ids) != c.tasks {
+			t.Errorf("%d tasks of the key: the pages have %d", c.tasks, len(ids))
+		}
+	}
+	g := &given{}
+	g.put([]object.KeyInfo{{Key: chainKey("k", 1), Value: []byte("short")}})
+	if _, err := Tasks(t.Context(), g, "chores", TasksOptions{Key: "k"}); !errors.Is(err, storage.ErrCorrupt) || !strings.HasPrefix(err.Error(), "chores/0: ") {
+		t.Errorf("a damaged link: %v", err)
 	}
 }
 

@@ -138,11 +138,11 @@ func TestLongWorkAndShutdown(t *testing.T) {
 }
 
 // Proves W8. Case 27. An idempotency key is forgotten after its time, and not before,
-// however its task ended. An ended task is kept for KeepDone.
+// however its task ended. An ended task is kept for the time of the Retention.
 func TestKeysAndTasksAreForgotten(t *testing.T) {
 	harness.Run(t, func(s *harness.Sim) {
 		p := newPool(s, config{
-			KeepDone: 10 * time.Minute, Retry: jobs.Retry{MaxAttempts: 1},
+			Retention: jobs.Retention{Completed: 10 * time.Minute, Cancelled: 10 * time.Minute}, Retry: jobs.Retry{MaxAttempts: 1},
 			Work: func(context.Context, *workerpool.Task[string]) (string, error) { return "", errors.New("no") },
 		})
 		s.Host(p)

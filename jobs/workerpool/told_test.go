@@ -389,7 +389,7 @@ func TestPartitionsNeedTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := memstore.New()
 		pool := func(partitions int) *pool {
-			return workerpool.New(config{Name: "tasks", Partitions: partitions, KeepDone: -1, Concurrency: 300})
+			return workerpool.New(config{Name: "tasks", Partitions: partitions, Retention: jobs.Retention{Completed: workerpool.AtOnce, Cancelled: workerpool.AtOnce}, Concurrency: 300})
 		}
 		one, two := pool(1), pool(2)
 		h, _ := spied(t, mem, object.Options{}, one)

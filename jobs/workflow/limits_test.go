@@ -399,3 +399,14 @@ func TestChildInputLimit(t *testing.T) {
 		}, harness.HostOptions(func(o *object.Options) { o.MaxValueBytes = 4096 }))
 	}
 }
+
+// Proves J21: object.Open refuses a Retention of a workflow that cannot be kept, and names its field.
+func TestRetentionIsRefused(t *testing.T) {
+	for field, r := range map[string]jobs.Retention{"Retention.Stopped": {Stopped: -1}, "Retention.Failed": {Failed: time.Hour, StaleAfter: time.Hour + 1}} {
+		w := workflow.New[int, int]("order", workflow.Config{Retention: r})
+		w.Func(func(*workflow.Context, int) (int, error) { return 0, nil })
+		if _, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New(), Shards: 1, MinFreeBytes: -1}}, w); !errors.Is(err, jobs.ErrInvalid) || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}

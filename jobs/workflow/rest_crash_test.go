@@ -98,7 +98,8 @@ func queue(s *harness.Sim, n int) {
 		s.Always("the output", err == nil && out == i, out, err)
 	}
 	s.Finally("two at a time, in order", func() error {
-		if c.most != 2 || len(order) < n || len(order) > n+2*s.Crashes() {
+		alone := s.Crashes() > 1 // crashes in a row may have cut off all runs, which are then tried one after another
+		if c.most > 2 || c.most < 2 && !alone || len(order) < n || len(order) > n+2*s.Crashes() {
 			return fmt.Errorf("%d at a time, order %v", c.most, order)
 		}
 		for at, i := range order { // the two that begin together may change places

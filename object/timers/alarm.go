@@ -41,7 +41,7 @@ func (t *Timers) Alarm(ctx context.Context, info object.AlarmInfo) error {
 				break
 			}
 		}
-		a := attempt{t: t, key: key, now: now, after: info.Crashed || info.Attempt > 1, behind: n > 0}
+		a := attempt{t: t, key: key, now: now, after: info.Crashed || info.Attempt > 1 || info.OwnersLost >= manyOwnersLost, behind: n > 0}
 		if err := a.run(ctx); err != nil {
 			return err
 		}

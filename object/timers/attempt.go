@@ -18,6 +18,10 @@ import (
 // of alarms (A8).
 const maxCrashes = 4
 
+// manyOwnersLost is the number of take-overs in a row by other nodes from which on those that follow are charged to a timer as crashes
+// are. They are no fault of a timer, but one that kills each node is a dead letter after 20 of them.
+const manyOwnersLost = 20 - maxCrashes
+
 // attempt is one run of the handler of one timer.
 type attempt struct {
 	t      *Timers

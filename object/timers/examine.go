@@ -72,7 +72,7 @@ func examineAlarm(store *storage.Store, o storage.Object, earliest int64) error 
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.ID, err)
 	}
-	if due := alarm.Nanos(at.Due); due != earliest && at.Attempt+at.Crashes == 0 {
+	if due := alarm.Nanos(at.Due); due != earliest && at.Attempt+at.Crashes+at.OwnersLost == 0 {
 		return fmt.Errorf("%s: timers: the earliest timer is due at %d, and the alarm at %d", o.ID, earliest, due)
 	}
 	return nil

@@ -148,6 +148,16 @@ type Authenticator interface {
 	Authenticate(r *http.Request) (Principal, error)
 }
 
+// A Finder is an Authenticator that knows the rights of a principal without a request. A server asks it, after a restart of
+// the program, whether the principal of a verb over many may still do it; such a verb ends without a Finder. It is called by
+// many goroutines at a time.
+type Finder interface {
+	Authenticator
+	// Find returns the principal with an ID as Authenticate would now. It returns an error that matches ErrBadCredentials
+	// if there is none, for example because its token was revoked or has expired.
+	Find(id string) (Principal, error)
+}
+
 var (
 	// ErrNoCredentials says that a request has no credentials.
 	ErrNoCredentials = errors.New("auth: no credentials")

@@ -149,6 +149,35 @@ func ExamplePeer() {
 	// false
 }
 
+// A server asks whether the principal of a run that it goes on with after a restart may still do it.
+func ExampleTokenFile_Find() {
+	tokens, done := newTokens()
+	defer done()
+	added, _, err := tokens.Add(auth.Token{Name: "ann", Role: auth.Operator})
+	if err != nil {
+		log.Fatal(err)
+	}
+	who, err := tokens.Find(added.ID)
+	fmt.Println(who.Name, who.Role, err)
+	if err := tokens.Revoke(added.ID); err != nil {
+		log.Fatal(err)
+	}
+	_, err = tokens.Find(added.ID)
+	fmt.Println(err)
+	// Output:
+	// ann operator <nil>
+	// auth: bad credentials: the token is revoked or expired
+}
+
+// The principal of the socket is known by its ID without a request.
+func ExampleFindPeer() {
+	who, _ := auth.Peer(httptest.NewRequest("GET", "http://localhost/v1/jobs", nil))
+	again, ok := auth.FindPeer(who.ID)
+	_, other := auth.FindPeer("k3j5n2x7qz4abcde")
+	fmt.Println(again.Role, ok, other)
+	// Output: admin true false
+}
+
 // An Authenticator of your own, for example one for a proxy that has checked the user.
 func ExampleAuthenticator() {
 	var a auth.Authenticator = behindProxy{}

@@ -200,6 +200,16 @@ func (f *TokenFile) Authenticate(r *http.Request) (Principal, error) {
 	return Principal{}, f.wrong(&f.bears, r)
 }
 
+// Find returns the principal of the token with an ID. That is no use of the token. It returns an error that matches
+// ErrBadCredentials if there is none, or it has expired; a token that another process has revoked is found for up to 5 s.
+func (f *TokenFile) Find(id string) (Principal, error) {
+	k := f.current().known[id]
+	if k == nil || k.expired(f.o.Seams.Clock.Now()) {
+		return Principal{}, fmt.Errorf("%w: the token is revoked or expired", ErrBadCredentials)
+	}
+	return k.principal(), nil
+}
+
 // wrong counts a wrong token as a try of the address of a request, and returns its error.
 func (f *TokenFile) wrong(t *tries, r *http.Request) error {
 	if wait := t.take(addressOf(r.RemoteAddr), f.o.Seams.Steady()); wait > 0 {

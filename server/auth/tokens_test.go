@@ -279,8 +279,14 @@ func TestExpires(t *testing.T) {
 		token, text := f.add(Token{Name: "ci", Role: Viewer, Expires: time.Now().Add(time.Hour)})
 		time.Sleep(time.Hour - 1)
 		is(t, f, request(text), token)
+		if who, err := f.Find(token.ID); err != nil || who.ID != token.ID || who.Role != Viewer {
+			t.Errorf("Find of a token that has not expired: %+v, %v", who, err)
+		}
 		time.Sleep(time.Nanosecond)
 		refused(t, f, request(text), ErrBadCredentials)
+		if who, err := f.Find(token.ID); !errors.Is(err, ErrBadCredentials) {
+			t.Errorf("Find of a token that has expired: %+v, %v", who, err)
+		}
 		if got := f.List(); len(got) != 1 {
 			t.Errorf("the expired token is not listed: %v", got)
 		}

@@ -154,6 +154,6 @@ Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot open or reach, 4 refuse
 	root.PersistentFlags().StringVar(&s.place.tokenFile, "token-file", "", "file with the token for --addr, in place of "+tokenVariable)
 	root.PersistentFlags().StringVarP(&s.format, "output", "o", "table", "table, wide or json")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(s.ls(), s.inspect(), s.events(), s.jobs(), s.tasks(), s.dead(), s.bulk(), s.verify(), s.recover(), s.why(), s.call(), s.export(), s.imports(), s.token(), s.webhook(), s.backup(), s.restore(), s.goes())
+	root.AddCommand(s.ls(), s.inspect(), s.events(), s.jobs(), s.tasks(), s.dead(), s.bulk(), s.verify(), s.recover(), s.why(), s.call(), s.export(), s.imports(), s.token(), s.webhook(), s.backup(), s.restore(), s.goes(), s.cluster())
 	return root
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -54,7 +53,7 @@ func (s *session) followEvents(ctx context.Context, id storage.ID, after uint64)
 	}
 	return refused(l.follow(ctx, id, after, func(e object.Event) error {
 		if s.format == "json" {
-			return json.NewEncoder(s.out).Encode(e)
+			return printJSONLine(s.out, e)
 		}
 		_, err := fmt.Fprintf(s.out, "%d  %s  %s  %s\n", e.Seq, at(e.At), shown(e.Kind), value(e.Data))
 		return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -84,21 +85,40 @@ func (s *session) print(v any, heads []string, rows [][]string) error {
 	return t.Flush()
 }
 
-// printJSON writes one JSON value. Its strings keep < and &, because no browser reads it.
+// printJSON writes one JSON value over several lines. Its strings keep < and &, because no browser reads it.
 func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+	return writeJSON(w, v, "  ")
 }
 
-// printable is JSON with an escape in place of each character that a terminal would not print. Such a character
-// is in a string, because all others are ASCII. Bytes that are no JSON are printed as a value.
+// printJSONLine writes one JSON value on a line of its own.
+func printJSONLine(w io.Writer, v any) error {
+	return writeJSON(w, v, "")
+}
+
+func writeJSON(w io.Writer, v any, indent string) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(escaped(b.Bytes()))
+	return err
+}
+
+// printable is raw as escaped returns it if it is JSON, and else printed as a value.
 func printable(raw []byte) []byte {
 	if !json.Valid(raw) || !utf8.Valid(raw) {
 		return []byte(value(raw))
 	}
-	var b []byte
+	return escaped(raw)
+}
+
+// escaped returns JSON with an escape in place of each character that a terminal would not print, such as DEL, which
+// encoding/json leaves as it is. Such a character is in a string, because all others are ASCII.
+func escaped(raw []byte) []byte {
+	b := make([]byte, 0, len(raw))
 	for _, r := range string(raw) {
 		if strconv.IsPrint(r) || r == '\n' || r == '\t' {
 			b = utf8.AppendRune(b, r)

@@ -49,7 +49,7 @@ func TestExportAndImport(t *testing.T) {
 	run(t, p, "--dir", to, "import", torn, "--open").must(t, Refused, "not a file of an exported object")
 	run(t, p, "--dir", to, "ls").must(t, Fine)
 	run(t, p, "--dir", to, "import", file, "--open").must(t, Fine, "cart", "alice")
-	run(t, p, "--dir", to, "import", file, "--open").must(t, Refused, "exists")
+	run(t, p, "--dir", to, "import", file, "--open").must(t, Refused, "line 1: ", "exists")
 	run(t, p, "--dir", to, "import", file, "--open", "--replace").must(t, Fine, "alice")
 	if moved := run(t, p, "--dir", to, "export", "cart/alice"); rows(moved.out) == "" || rows(moved.out) != rows(string(whole)) {
 		t.Errorf("the other store has\n%s\nwant\n%s", moved.out, whole)

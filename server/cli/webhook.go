@@ -42,6 +42,9 @@ func webhookState(w webhook.Status) string {
 
 // webhookFilter is the events of a subscription in words.
 func webhookFilter(w webhook.Subscription) string {
+	if w.Pool != "" {
+		return "outcomes of tasks of " + w.Pool
+	}
 	kinds, class := "all", "all"
 	if len(w.Kinds) > 0 {
 		kinds = strings.Join(w.Kinds, ",")
@@ -98,17 +101,23 @@ func (s *session) webhookLs() *cobra.Command {
 func (s *session) webhookAdd() *cobra.Command {
 	var w webhook.Subscription
 	c := &cobra.Command{
-		Use:   "add URL",
-		Short: "Send the events from now on to a URL, and print the secret of their signatures, which is not shown again",
+		Use:   "add [URL]",
+		Short: "Send the events from now on to a URL, or the outcomes of tasks of a pool to theirs, and print the secret of their signatures, which is not shown again",
 		Example: `  webhook add https://example.com/hook --class order --kind completed --kind failed
-  webhook add https://example.com/hook --class order --prefix acme/`,
-		Args: cobra.ExactArgs(1),
+  webhook add https://example.com/hook --class order --prefix acme/
+  webhook add --pool thumb`,
+		Args: func(c *cobra.Command, args []string) error {
+			if w.Pool != "" {
+				return cobra.NoArgs(c, args)
+			}
+			return cobra.ExactArgs(1)(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			l, err := s.served("webhook add")
 			if err != nil {
 				return err
 			}
-			w.URL = args[0]
+			w.URL = strings.Join(args, "")
 			made := struct {
 				webhook.Status
 				Secret string `json:"secret"`
@@ -121,6 +130,7 @@ func (s *session) webhookAdd() *cobra.Command {
 	}
 	c.Flags().StringVar(&w.Class, "class", "", "only events of this class (default all)")
 	c.Flags().StringVar(&w.Prefix, "prefix", "", "only those of objects with names that begin with this")
+	c.Flags().StringVar(&w.Pool, "pool", "", "the outcomes of tasks of this pool that have a URL of their own, without any event")
 	c.Flags().StringArrayVar(&w.Kinds, "kind", nil, "only events of this kind; may be given several times (default all)")
 	return c
 }

@@ -56,7 +56,7 @@ func TestWebhook(t *testing.T) {
 	if _, err := put.Call(t.Context(), host, "alice", order{Key: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	id := <-ids
+	id, id0 := <-ids, made.ID
 	for !strings.Contains(does(Fine, "ls", "-o", "json"), `"delivered": 1`) {
 	}
 	if out := does(Fine, "ls"); !strings.Contains(out, made.ID) || !strings.Contains(out, "put of cart/*") || !strings.Contains(out, "enabled") || strings.Contains(out, made.Secret) {
@@ -82,6 +82,22 @@ func TestWebhook(t *testing.T) {
 		t.Errorf("rotate: %s", out)
 	}
 	does(Usage, "add", "ftp://x")
+	out = does(Fine, "add", "--pool", "thumb", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &made); err != nil || made.ID != "pool.thumb" || !strings.HasPrefix(made.Secret, "whsec_") {
+		t.Errorf("add --pool: %s: %v", out, err)
+	}
+	if out := does(Fine, "ls"); !strings.Contains(out, "pool.thumb") || !strings.Contains(out, "outcomes of tasks of thumb") || strings.Contains(out, made.Secret) {
+		t.Errorf("ls: %s", out)
+	}
+	if out := does(Fine, "show", "pool.thumb"); !strings.Contains(out, "outcomes of tasks of thumb") || !strings.Contains(out, "0 delivered") {
+		t.Errorf("show: %s", out)
+	}
+	does(Usage, "add", receiver.URL, "--pool", "thumb")
+	does(Usage, "add", "--pool", "thumb", "--class", "cart")
+	does(Usage, "add", "--pool", "thumb") // there is one
+	does(Usage, "add")
+	does(Fine, "rm", "pool.thumb")
+	made.ID = id0
 	does(Usage, "replay", made.ID)
 	does(Fine, "rm", made.ID)
 	if out := does(Fine, "ls"); !strings.Contains(out, "no subscriptions") {

@@ -46,6 +46,7 @@ type Frame struct {
 	Who      string    // the principal; empty before a sign-in
 	Role     string    // of the principal
 	Lists    bool      // the principal may see lists, and not only single objects
+	Bulk     bool      // the principal may see verbs over many
 	Audit    bool      // the principal may see the audit
 	Backups  bool      // there are backups, and the principal may see them
 	Webhooks bool      // there are webhooks, and the principal may see them

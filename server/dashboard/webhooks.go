@@ -13,6 +13,7 @@ func (Webhooks) page() (name, title string) { return "webhooks", "Webhooks" }
 // Webhook is a subscription.
 type Webhook struct {
 	ID, URL, Class, Prefix   string
+	Pool                     string // of which it has the outcomes of tasks; empty: it has events
 	Kinds                    []string
 	Created                  time.Time
 	Disabled                 string // why; empty: it is enabled

@@ -99,7 +99,7 @@ func New(c Config) (*Webhooks, error) {
 	w.calls = handle(w.class)
 	w.pool = workerpool.New(workerpool.Config[delivery, struct{}]{
 		Name: Pool, Work: w.work, PerKey: perStage, Concurrency: c.Concurrency,
-		Partitions: min(partitions, c.Concurrency), Retry: jobs.Retry{MaxAttempts: 1}, KeepDone: -1,
+		Partitions: min(partitions, c.Concurrency), Retry: jobs.Retry{MaxAttempts: 1}, Retention: jobs.Retention{Completed: workerpool.AtOnce, Cancelled: workerpool.AtOnce},
 	})
 	return w, nil
 }

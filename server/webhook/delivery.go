@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,9 +39,11 @@ const (
 // among those that have failed as often. Tasks of one key run in order, so the deliveries that wait would
 // otherwise hold up the new ones.
 type delivery struct {
-	To     string          `json:"to"`     // the subscription
-	ID     string          `json:"id"`     // the header webhook-id
-	Number uint64          `json:"number"` // of the delivery in its subscription
+	To     string          `json:"to"`             // the subscription
+	ID     string          `json:"id"`             // the header webhook-id
+	Number uint64          `json:"number"`         // of the delivery in its subscription
+	URL    string          `json:"url,omitempty"`  // of the outcome of a task; empty: that of the subscription
+	Host   string          `json:"host,omitempty"` // of URL
 	Stage  int             `json:"stage,omitempty"`
 	Kind   string          `json:"kind"`
 	Class  string          `json:"class"`
@@ -52,7 +55,11 @@ type delivery struct {
 
 // options are those of the task.
 func (d delivery) options(wait time.Duration) []workerpool.Option {
-	return []workerpool.Option{workerpool.Key(fmt.Sprintf("%s/%d", d.To, d.Stage)), workerpool.Delay(wait)}
+	key := fmt.Sprintf("%s/%d", d.To, d.Stage)
+	if d.Host != "" { // tasks of one pool have many receivers
+		key = fmt.Sprintf("%s/%d", d.Host, d.Stage)
+	}
+	return []workerpool.Option{workerpool.Key(key), workerpool.Delay(wait)}
 }
 
 // work makes one attempt, and has the subscription note it before the task ends.
@@ -62,15 +69,15 @@ func (w *Webhooks) work(ctx context.Context, t *workerpool.Task[delivery]) (stru
 	switch {
 	case err != nil:
 		return struct{}{}, cutOff(ctx, err)
-	case to.Gone:
+	case to.Gone && d.URL == "":
 		return struct{}{}, nil
-	case to.Disabled:
+	case to.Gone, to.Disabled: // a pool without a subscription has no secret yet
 		return struct{}{}, jobs.Snooze(parked)
 	}
 	seams := to.State.Driver().Seams()
 	a := Attempt{ID: d.ID, Kind: d.Kind, Class: d.Class, Name: d.Name, Attempt: d.Stage + 1, At: seams.Clock.Now().UTC()}
 	began := seams.Steady()
-	r := request{URL: to.URL, ID: d.ID, At: a.At, Body: d.Body}
+	r := request{URL: cmp.Or(d.URL, to.URL), ID: d.ID, At: a.At, Body: d.Body}
 	for _, sealed := range to.Sealed {
 		secret, err := w.unsealed(d.To, sealed)
 		if err != nil {
@@ -96,15 +103,19 @@ func (w *Webhooks) work(ctx context.Context, t *workerpool.Task[delivery]) (stru
 // ended has the subscription note an attempt. The error is that of the task.
 func (w *Webhooks) ended(ctx context.Context, t *workerpool.Task[delivery], a Attempt, got answer) error {
 	n := note{Attempt: a, Delivery: t.In}
-	options := []object.CallOption{object.Idempotent(fmt.Sprintf("%d/%d", t.In.Number, t.In.Stage), marked)}
+	key := fmt.Sprintf("%d/%d", t.In.Number, t.In.Stage)
+	if t.In.URL != "" { // it has no number, and is sent under its id once
+		key = fmt.Sprintf("%s/%d", t.In.ID, t.In.Stage)
+	}
+	options := []object.CallOption{object.Idempotent(key, marked)}
 	var failure error
 	switch {
 	case a.OK():
 		// If the commit of the note is lost, so is the later one that ends the task, and the delivery is sent once more.
 		n.Delivery, options = delivery{}, []object.CallOption{object.Unconfirmed()}
-	case a.Status == http.StatusGone:
+	case a.Status == http.StatusGone && t.In.URL == "":
 		n.Disable, failure, options = true, jobs.Snooze(parked), nil
-	case t.In.Stage < len(w.config.Waits):
+	case t.In.Stage < len(w.config.Waits) && a.Status != http.StatusGone:
 		n.Wait = max(w.config.Waits[t.In.Stage], min(got.RetryAfter, schedule[len(schedule)-1]))
 	default:
 		n.Dead, failure, options = true, jobs.Permanent(errors.New(a.text())), nil
@@ -163,6 +174,14 @@ func (o *subscription) note(ctx context.Context, n note) (struct{}, error) {
 			return struct{}{}, err
 		}
 		a.Next = o.st.Now().Add(wait).UTC()
+	}
+	if rec.Pool != "" {
+		if kind != "" {
+			rec.Made++
+		}
+		if err := o.noteOutcome(ctx, a, kind); err != nil {
+			return struct{}{}, err
+		}
 	}
 	rec.Noted++
 	raw, err := json.Marshal(a)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,12 +18,15 @@ import (
 )
 
 // A restored store sends nothing before it is woken: no waiting delivery, and no event of its own. Then it sends each
-// event with the id that it had before. Proves U1, O26.
+// event with the id that it had before, and gives no id again that the source gave after the backup. Proves U1, O26, S17.
 func TestDormant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer, ids := http.StatusInternalServerError, []string(nil)
+		var sending sync.Mutex // of the senders alone: all of them have ended when a host has
 		hooks := newHooks(t)
 		hooks.SetSender(func(_ context.Context, _, id string, _ []byte, _ int) (int, error) {
+			sending.Lock()
+			defer sending.Unlock()
 			ids = append(ids, id)
 			return answer, nil
 		})
@@ -59,6 +63,14 @@ func TestDormant(t *testing.T) {
 		if err == nil {
 			_, err = repo.Verify(t.Context(), made.Name, nil)
 		}
+		run("source", func(h *object.Host) {
+			call(t, h, "carol", paid{Kind: "paid"})
+			time.Sleep(time.Second)
+		})
+		lost := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == ids[0] })
+		if ids = ids[:1]; len(lost) != 1 {
+			t.Fatalf("sent %q, want one delivery of the lost time", lost)
+		}
 		copied := filepath.Join(root, "copy")
 		if err == nil {
 			_, err = repo.Restore(t.Context(), made.Name, copied)
@@ -86,8 +98,8 @@ func TestDormant(t *testing.T) {
 				t.Errorf("after it was woken: status %+v, %v", s, err)
 			}
 		})
-		if len(ids) != 3 || !slices.Contains(ids[1:], ids[0]) || ids[1] == ids[2] {
-			t.Errorf("sent %q, want the first again and one more", ids)
+		if len(ids) != 3 || !slices.Contains(ids[1:], ids[0]) || ids[1] == ids[2] || slices.Contains(ids, lost[0]) {
+			t.Errorf("sent %q, want the first again and one more, and not %q of the lost time", ids, lost)
 		}
 	})
 }

@@ -44,6 +44,12 @@ func (w *Webhooks) ReplayAll(ctx context.Context, from object.Caller) (int, erro
 	return w.pool.ReplayAll(ctx, from)
 }
 
+// Made is how many deliveries there have been, and repeats of those that have failed.
+func (w *Webhooks) Made(ctx context.Context, from object.Caller) (uint64, error) {
+	s, err := w.pool.Stats(ctx, from)
+	return s.Submitted, err
+}
+
 // SetMaxWaiting has the relays stop at fewer deliveries that wait, for a test that does not run beside others.
 func SetMaxWaiting(t *testing.T, n uint64) {
 	t.Cleanup(func() { maxWaiting, relayEvents = 100_000, 256 })

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
@@ -70,6 +71,7 @@ type methods struct {
 	resend   *object.Method[string, struct{}]
 	note     *object.Method[note, struct{}]
 	remove   *object.Method[struct{}, struct{}]
+	outcome  *object.Method[askedOutcome, workerpool.WebhookStatus]
 }
 
 func handle(c *object.Class[subscription]) methods {
@@ -84,6 +86,7 @@ func handle(c *object.Class[subscription]) methods {
 		resend:   object.Handle(c, "resend", (*subscription).resend),
 		note:     object.Handle(c, "note", (*subscription).note),
 		remove:   object.Handle(c, "remove", (*subscription).remove),
+		outcome:  object.Handle(c, "outcome", (*subscription).outcome),
 	}
 }
 
@@ -97,6 +100,9 @@ func (w *Webhooks) open(ctx context.Context, st *object.State) (*subscription, e
 	o.rec = new(record)
 	if err := json.Unmarshal(raw, o.rec); err != nil {
 		return nil, fmt.Errorf("%s: %w", st.ID(), err)
+	}
+	if o.rec.Pool != "" {
+		return o, nil
 	}
 	return o, o.begin(ctx)
 }
@@ -132,10 +138,13 @@ type addition struct {
 
 func (o *subscription) add(ctx context.Context, a addition) (Status, error) {
 	if o.rec != nil {
-		return Status{}, fmt.Errorf("webhook: there is a subscription %q", o.st.Name())
+		return Status{}, fmt.Errorf("%w: there is a subscription %q", ErrInvalid, o.st.Name())
 	}
 	if err := o.put(ctx, record{Subscription: a.Subscription, Created: o.st.Now(), Secret: a.Secret, Place: a.Place}); err != nil {
 		return Status{}, err
+	}
+	if a.Subscription.Pool != "" {
+		return o.show(ctx, struct{}{}) // it has no relay
 	}
 	if err := o.st.Driver().OpenExecution(ctx, nil); err != nil { // so that each opening of the store begins the relay
 		return Status{}, err
@@ -235,6 +244,9 @@ func (o *subscription) replay(ctx context.Context, p Replay) (struct{}, error) {
 	r, err := o.found()
 	if err != nil {
 		return struct{}{}, err
+	}
+	if r.Pool != "" {
+		return struct{}{}, fmt.Errorf("%w: the subscription of a pool sends no events", ErrInvalid)
 	}
 	if r.Replay != nil {
 		return struct{}{}, fmt.Errorf("%w: since %s", ErrReplaying, r.Replay.Since.Format(time.RFC3339))

@@ -25,21 +25,28 @@ const (
 // maxKindBytes bounds a kind of a Subscription.
 const maxKindBytes = 256
 
-// Subscription says which events go where. Only URL is required.
+// Subscription says which events go where. Only URL is required, or Pool without any other field.
 type Subscription struct {
 	// URL takes the deliveries. It begins with https:// and has no port but 443, unless Config.AllowPrivate is set, and
 	// at most 2,048 bytes.
-	URL string `json:"url"`
+	URL string `json:"url,omitempty"`
 	// Class has the objects of which events are sent. Default: all but those of Holdfast itself.
 	Class string `json:"class,omitempty"`
 	// Prefix begins the names of the objects. Default: all.
 	Prefix string `json:"prefix,omitempty"`
 	// Kinds are those of the events, at most MaxKinds. Default: all.
 	Kinds []string `json:"kinds,omitempty"`
+	// Pool is the name of a worker pool with Config.Webhooks: the subscription has the secret and the attempts for the
+	// outcomes of its tasks, which go to the URLs of the tasks. Its id is the name behind "pool."; its Status counts a
+	// delivery once it has ended. The status 410 ends a delivery and disables nothing. Default: none.
+	Pool string `json:"pool,omitempty"`
 }
 
 // check returns the first mistake, as an ErrInvalid.
 func (w *Webhooks) check(s Subscription) error {
+	if s.Pool != "" {
+		return s.checkPool()
+	}
 	if err := w.checkURL(s.URL); err != nil {
 		return err
 	}
@@ -151,14 +158,9 @@ func (w *Webhooks) Add(ctx context.Context, host *object.Host, s Subscription) (
 	if err := w.check(s); err != nil {
 		return Status{}, "", err
 	}
-	tap, err := host.Tap(object.TapOptions{})
+	place, err := feedEnd(ctx, host, s)
 	if err != nil {
 		return Status{}, "", err
-	}
-	place := tap.Cursor()
-	tap.Close()
-	if _, err := host.Feed(ctx, object.FeedOptions{After: place, Limit: 1}); err != nil && !errors.Is(err, object.ErrEventsMissed) {
-		return Status{}, "", fmt.Errorf("%w: %w", ErrNoFeed, err)
 	}
 	list, err := host.Objects(ctx, Class, object.ObjectsOptions{Limit: MaxSubscriptions})
 	if err != nil {
@@ -167,9 +169,11 @@ func (w *Webhooks) Add(ctx context.Context, host *object.Host, s Subscription) (
 	if len(list) >= MaxSubscriptions {
 		return Status{}, "", fmt.Errorf("%w: at most %d", ErrTooMany, MaxSubscriptions)
 	}
-	id, err := w.newID()
-	if err != nil {
-		return Status{}, "", err
+	id := poolPrefix + s.Pool
+	if s.Pool == "" {
+		if id, err = w.newID(); err != nil {
+			return Status{}, "", err
+		}
 	}
 	secret, sealed, err := w.newSecret(id)
 	if err != nil {
@@ -177,6 +181,22 @@ func (w *Webhooks) Add(ctx context.Context, host *object.Host, s Subscription) (
 	}
 	status, err := w.calls.add.Call(ctx, host, id, addition{s, sealed, place})
 	return status, secret, err
+}
+
+// feedEnd is the place of the newest event, at which a subscription begins. That of a pool reads none.
+func feedEnd(ctx context.Context, host *object.Host, s Subscription) (uint64, error) {
+	if s.Pool != "" {
+		return 0, nil
+	}
+	tap, err := host.Tap(object.TapOptions{})
+	if err != nil {
+		return 0, err
+	}
+	defer tap.Close()
+	if _, err := host.Feed(ctx, object.FeedOptions{After: tap.Cursor(), Limit: 1}); err != nil && !errors.Is(err, object.ErrEventsMissed) {
+		return 0, fmt.Errorf("%w: %w", ErrNoFeed, err)
+	}
+	return tap.Cursor(), nil
 }
 
 // List returns up to limit subscriptions, in the order of their ids, behind the id after. The limit is 1 to MaxSubscriptions.

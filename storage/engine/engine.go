@@ -58,12 +58,20 @@ type Mortal interface {
 	OnDeath(f func(error))
 }
 
-// Fenced is an Engine that another process can take over between two calls. Its reads say what this process
+// Fenced is an Engine over a log that another process can take over between two calls. Its reads say what this process
 // knows, so a Store asks with Sync before a reply that depends on reads alone leaves. Nil says that no other process
-// had taken over when the call began, also if nothing was applied since the Sync before.
+// had taken over when the call began, also if nothing was applied since the Sync before. Sync may take minutes, because
+// it waits while the log does not answer.
 type Fenced interface {
 	Engine
-	Fenced()
+	// GiveUp makes a Sync that waits for the log, and each later one, return an error soon.
+	GiveUp()
+	// Full returns an error while the log refuses batches because it has no space left. A Sync waits until it has. Full
+	// answers at once.
+	Full() error
+	// Replaced reports whether the process that had the log before this opening has another name, and so is another
+	// node. It is false for a log that nobody had, and does not tell how that process ended.
+	Replaced() bool
 }
 
 // Errors of an engine, which the Store tells from all others.

@@ -14,8 +14,8 @@ var ErrBadTarget = errors.New("storage: checkpoint: not a new directory beside t
 
 // Checkpoint makes a copy of the database in a new directory to, while the database goes on, with
 // all batches that were applied before the call. Tables are linked where that is possible, and
-// copied otherwise; the rest is copied. A failure is an error of the checkpoint alone: it removes
-// the new directory, and the database lives on. The copy has its sums, so OpenReadOnly and Inspect
+// copied otherwise; the rest is copied. A failure is an error of the checkpoint alone, but for one of the
+// sync that it begins with: it removes the new directory, and the database lives on. The copy has its sums, so OpenReadOnly and Inspect
 // read it. ended is asked before each write of the copy; its error ends the checkpoint.
 func (e *Store) Checkpoint(to string, ended func() error) (err error) {
 	if e.readOnly {

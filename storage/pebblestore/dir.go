@@ -25,6 +25,9 @@ type Dir struct {
 // File is an open file of a Dir.
 type File = vfs.File
 
+// FS is a file system: that of the operating system, or one of Pebble's package vfs for tests and simulations.
+type FS = vfs.FS
+
 // Dir returns the directory called path on the file system of o.
 func (o Options) Dir(path string) Dir { return Dir{fileSystem(o.FS), path} }
 

@@ -184,13 +184,22 @@ func (e *Store) Sync() (err error) {
 	e.syncing.Lock()
 	defer e.syncing.Unlock()
 	if e.noLog {
-		if err := e.db.Flush(); err != nil {
-			return wrap("flush", err)
-		}
-		return e.log.failed()
+		return e.Flush()
 	}
 	if err := e.db.LogData(nil, pebble.Sync); err != nil {
 		return wrap("sync", err)
+	}
+	return e.log.failed()
+}
+
+// Flush makes tables of all that is in memory, so that no batch is in the log alone. The log may keep records of no content.
+func (e *Store) Flush() (err error) {
+	if err := e.log.failed(); err != nil || e.readOnly {
+		return err
+	}
+	defer e.log.recoverFatal(&err)
+	if err := e.db.Flush(); err != nil {
+		return wrap("flush", err)
 	}
 	return e.log.failed()
 }

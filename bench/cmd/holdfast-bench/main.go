@@ -1,4 +1,4 @@
-// Command holdfast-bench measures the rows P1 to P37, P39, P42 and P43 of docs/PERFORMANCE.md: each
+// Command holdfast-bench measures the rows P1 to P37, P39 and P42 to P50 of docs/PERFORMANCE.md: each
 // workload and its reference in turn, in one process, on a real directory with
 // real syncs. With the argument "scale" it runs the scenarios of a large store.
 package main

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/bench/internal/rows"
@@ -13,7 +14,7 @@ import (
 const rowsUsage = `usage: holdfast-bench [flags]
        holdfast-bench scale [flags]
 
-Measures the rows P1 to P37, P39, P42 and P43 of docs/PERFORMANCE.md. Each row runs our workload and
+Measures the rows P1 to P37, P39 and P42 to P50 of docs/PERFORMANCE.md. Each row runs our workload and
 its reference in turn, some rounds, and prints the median of each, their ratio, the
 target and whether it was reached. All commits are synced to a real directory.
 
@@ -45,9 +46,24 @@ func runRows(ctx context.Context, args []string, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
+	cases = possible(cases, log)
 	return c.report(out, func(dir string) ([]*rows.Result, error) {
 		e := &rows.Env{Dir: dir, For: time.Duration(*seconds * float64(time.Second)), Size: size}
 		return measureRows(ctx, cases, e, *rounds, log)
+	})
+}
+
+// possible leaves out the cases for which the machine lacks something, and says so.
+func possible(cases []*rows.Case, log io.Writer) []*rows.Case {
+	return slices.DeleteFunc(cases, func(c *rows.Case) bool {
+		if c.Needs == nil {
+			return false
+		}
+		err := c.Needs()
+		if err != nil {
+			fmt.Fprintf(log, "NOT MEASURED: %s %s: %v\n", c.ID, c.What, err)
+		}
+		return err != nil
 	})
 }
 

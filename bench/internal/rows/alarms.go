@@ -47,7 +47,7 @@ func drain(e *Env, n int) Side {
 		}
 		c.add(a.Close)
 		d, late, costs, err := a.Drain(ctx, n)
-		return Sample{d.Seconds(), &late, costs}, err
+		return Sample{Value: d.Seconds(), Lat: &late, Costs: costs}, err
 	}
 }
 
@@ -70,7 +70,7 @@ func drainRaw(e *Env, n int) Side {
 		if err == nil && drained != n {
 			err = fmt.Errorf("the reference drained %d alarms of %d", drained, n)
 		}
-		return Sample{d.Seconds(), nil, meters.PerOp(int64(n))}, err
+		return Sample{Value: d.Seconds(), Costs: meters.PerOp(int64(n))}, err
 	}
 }
 
@@ -98,10 +98,10 @@ func p8(s Size) []*Case {
 			n := max(int(perSecond*e.For.Seconds()), 100)
 			return func(ctx context.Context) (Sample, error) {
 					late, costs, err := a.Steady(ctx, n, perSecond)
-					return Sample{late.P99 / 1e3, &late, costs}, err
+					return Sample{Value: late.P99 / 1e3, Lat: &late, Costs: costs}, err
 				}, func(ctx context.Context) (Sample, error) {
 					late, costs, err := (&workload.RawAlarms{DB: db}).Steady(ctx, n, perSecond)
-					return Sample{late.P99 / 1e3, &late, costs}, err
+					return Sample{Value: late.P99 / 1e3, Lat: &late, Costs: costs}, err
 				}, nil
 		}),
 	}}

@@ -15,6 +15,7 @@ var table = []struct {
 	{"P11", p11}, {"P12", p12}, {"P13", p13}, {"P14", each(p14, p14Floor, p14Least)}, {"P15", each(p15, p15Floor)}, {"P16", p16}, {"P17", p17}, {"P18", p18}, {"P19", p19},
 	{"P20", p20}, {"P21", p21}, {"P22", p22}, {"P23", each(p23, p23Due, p23Floor)}, {"P24", p24}, {"P25", p25}, {"P26", p26}, {"P27", p27}, {"P28", p28}, {"P29", p29}, {"P30", each(p30, p30Cold)},
 	{"P31", p31}, {"P32", p32}, {"P33", p33}, {"P34", p34}, {"P35", p35}, {"P36", p36}, {"P37", p37}, {"P39", p39}, {"P42", p42}, {"P43", p43},
+	{"P44", p44}, {"P45", p45}, {"P46", p46}, {"P47", p47}, {"P48", p48}, {"P49", p49}, {"P50", each(p50Paused, p50Killed)},
 }
 
 // each is the cases of all parts, in their order.
@@ -45,7 +46,7 @@ func Cases(ids string, s Size) ([]*Case, error) {
 			continue
 		}
 		if !slices.Contains(IDs(), id) {
-			return nil, fmt.Errorf("row %q: there are P1 to P37, P39, P42 and P43", id)
+			return nil, fmt.Errorf("row %q: there are P1 to P37, P39 and P42 to P50", id)
 		}
 		want = append(want, id)
 	}

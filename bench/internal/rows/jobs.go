@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
@@ -19,7 +20,7 @@ func p12(s Size) []*Case {
 		Against: "the same rows in bare Pebble, begins and ends merged up to 64",
 		Targets: []Target{ratio(0.5), atLeast(80_000, "≥ 80,000/s")},
 		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			p, err := c.pool(e, -1)
+			p, err := c.pool(e, workerpool.AtOnce)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -37,14 +38,14 @@ func p12(s Size) []*Case {
 			Against: "the same with no other tasks queued",
 			Targets: []Target{ratio(1 / 1.3)},
 			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				full, err := c.pool(e, -1)
+				full, err := c.pool(e, workerpool.AtOnce)
 				if err != nil {
 					return nil, nil, err
 				}
 				if err := full.Queue(ctx, queued); err != nil {
 					return nil, nil, err
 				}
-				empty, err := c.pool(e, -1)
+				empty, err := c.pool(e, workerpool.AtOnce)
 				if err != nil {
 					return nil, nil, err
 				}
@@ -56,12 +57,12 @@ func p12(s Size) []*Case {
 }
 
 // pool opens a host with a worker pool.
-func (c *closers) pool(e *Env, keepDone time.Duration) (*workload.Pool, error) {
+func (c *closers) pool(e *Env, kept time.Duration) (*workload.Pool, error) {
 	dir, err := c.dir(e)
 	if err != nil {
 		return nil, err
 	}
-	p, err := workload.OpenPool(dir, keepDone)
+	p, err := workload.OpenPool(dir, kept)
 	if err == nil {
 		c.add(p.Close)
 	}
@@ -173,6 +174,6 @@ func (c *closers) runs(ctx context.Context, e *Env) (Side, error) {
 	return func(ctx context.Context) (Sample, error) {
 		meters := measure.Start(r.Meters())
 		run, err := r.Loop(ctx, e.For)
-		return Sample{run.Lat.P50, &run.Lat, meters.PerOp(run.Ops)}, err
+		return Sample{Value: run.Lat.P50, Lat: &run.Lat, Costs: meters.PerOp(run.Ops)}, err
 	}, nil
 }

@@ -113,5 +113,5 @@ func heldMessages(e *Env, n int) (_ Sample, err error) {
 		return Sample{}, err
 	}
 	const mebi = 1 << 20
-	return Sample{(measure.HeapBytes() - before) / mebi, nil, meters.PerOp(int64(n))}, nil
+	return Sample{Value: (measure.HeapBytes() - before) / mebi, Costs: meters.PerOp(int64(n))}, nil
 }

@@ -80,7 +80,7 @@ func openHost(e *Env, from string) Side {
 		c.add(h.Close)
 		err = h.Read(0)
 		costs["ms to first answer"] = millis(time.Since(start))
-		return Sample{millis(d), nil, costs}, err
+		return Sample{Value: millis(d), Costs: costs}, err
 	})
 }
 
@@ -125,7 +125,7 @@ func killed(id, what, role string, n int, seconds float64) *Case {
 				if err == nil {
 					costs["ms to open"] = millis(open)
 				}
-				return Sample{all.Seconds(), nil, costs}, err
+				return Sample{Value: all.Seconds(), Costs: costs}, err
 			}), nil, nil
 		}),
 	}

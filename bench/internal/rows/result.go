@@ -35,6 +35,7 @@ type Result struct {
 	ReferenceLatency *measure.Quantiles `json:"referenceLatencyMicros,omitempty"`
 	Costs            measure.Costs      `json:"costs,omitempty"`
 	ReferenceCosts   measure.Costs      `json:"referenceCosts,omitempty"`
+	Counts           Counts             `json:"counts,omitempty"` // of ours, in all rounds
 }
 
 // result sums up the samples of both sides.
@@ -43,7 +44,12 @@ func (c *Case) result(ours, reference []Sample) *Result {
 		ID: c.ID, What: c.What, Size: c.Size, N: c.N, Unit: c.Unit, Against: c.Against, Rounds: len(ours),
 	}
 	r.Ours, r.Latency, r.Costs = sum(ours)
-	if len(reference) > 0 {
+	r.Counts = total(ours)
+	switch {
+	case c.Set != 0:
+		r.Reference = &measure.Figure{Median: c.Set, Min: c.Set, Max: c.Set}
+		r.Ratio = r.Ours.Median / c.Set
+	case len(reference) > 0:
 		f, lat, costs := sum(reference)
 		r.Reference, r.ReferenceLatency, r.ReferenceCosts = &f, lat, costs
 		if f.Median != 0 {
@@ -69,6 +75,20 @@ func (r *Result) processor() {
 	if r.ReferenceProcessor > 0 {
 		r.ProcessorRatio = r.Processor / r.ReferenceProcessor
 	}
+}
+
+// total is the counts of all rounds together.
+func total(samples []Sample) Counts {
+	var all Counts
+	for _, s := range samples {
+		for name, n := range s.Counts {
+			if all == nil {
+				all = Counts{}
+			}
+			all[name] += n
+		}
+	}
+	return all
 }
 
 // sum is the median of values, quantiles and costs.

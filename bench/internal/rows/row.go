@@ -1,4 +1,4 @@
-// Package rows holds the rows P1 to P37, P39, P42 and P43 of docs/PERFORMANCE.md: for each the operation,
+// Package rows holds the rows P1 to P37, P39 and P42 to P50 of docs/PERFORMANCE.md: for each the operation,
 // its reference, the sizes, and the limit.
 package rows
 
@@ -43,8 +43,12 @@ type Case struct {
 	N       float64 // the number in Size, for plots
 	Unit    string
 	Against string // the reference; empty: there is none
-	Rounds  int    // at most so many; zero: as many as asked for
+	// Set is the reference if that is a setting, in Unit, and nothing that is measured. Zero: it is measured.
+	Set     float64
+	Rounds  int // at most so many; zero: as many as asked for
 	Targets []Target
+	// Needs returns an error that says what to install, if the machine lacks something; nil: nothing is needed.
+	Needs func() error
 	// Prepare sets up both sides.
 	Prepare func(ctx context.Context, e *Env) (*Pair, error)
 }
@@ -60,10 +64,14 @@ type Side func(ctx context.Context) (Sample, error)
 
 // Sample is the result of one round of one side, Value in the unit of the case.
 type Sample struct {
-	Value float64
-	Lat   *measure.Quantiles // nil: no latencies
-	Costs measure.Costs
+	Value  float64
+	Lat    *measure.Quantiles // nil: no latencies
+	Costs  measure.Costs
+	Counts Counts
 }
+
+// Counts are what happened in a round and is no cost of one operation, by name.
+type Counts map[string]float64
 
 // Env is the environment of a case.
 type Env struct {

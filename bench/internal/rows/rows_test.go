@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/internal/testing/outside"
 )
 
 func TestMain(m *testing.M) {
@@ -32,6 +33,9 @@ func TestEachRowWorks(t *testing.T) {
 	for _, c := range cases {
 		seen[c.ID] = true
 		t.Run(c.ID+" "+c.What+" "+c.Size, func(t *testing.T) {
+			if c.Needs != nil {
+				outside.Postgres(t)
+			}
 			r, err := c.Run(t.Context(), e, 1, func(int, int) {})
 			if err != nil {
 				t.Fatal(err)
@@ -41,8 +45,11 @@ func TestEachRowWorks(t *testing.T) {
 			if !heap && r.Ours.Median <= 0 || c.Against != "" && (r.Reference == nil || !heap && r.Reference.Median <= 0) {
 				t.Errorf("nothing was measured: %+v", r)
 			}
-			if measure.Processor() > 0 && (r.Processor <= 0 || c.Against != "" && (r.ReferenceProcessor <= 0 || r.ProcessorRatio <= 0)) {
+			if measure.Processor() > 0 && (r.Processor <= 0 || c.Against != "" && c.Set == 0 && (r.ReferenceProcessor <= 0 || r.ProcessorRatio <= 0)) {
 				t.Errorf("no processor time was measured: ours %v, reference %v", r.Processor, r.ReferenceProcessor)
+			}
+			if least := map[string]string{"P49": "snapshots", "P50": "fail-overs"}[c.ID]; least != "" && r.Counts[least] < 1 {
+				t.Errorf("no %s were counted: %v", least, r.Counts)
 			}
 			if len(c.Targets) == 0 {
 				t.Error("the row has no target")

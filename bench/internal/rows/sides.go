@@ -17,7 +17,7 @@ func rate(callers int, d time.Duration, m measure.Meters, op func(i int) error) 
 	return func(ctx context.Context) (Sample, error) {
 		start := measure.Start(m)
 		run, err := measure.Closed(ctx, callers, d, op)
-		return Sample{run.PerSecond(), &run.Lat, start.PerOp(run.Ops)}, err
+		return Sample{Value: run.PerSecond(), Lat: &run.Lat, Costs: start.PerOp(run.Ops)}, err
 	}
 }
 
@@ -26,7 +26,7 @@ func median(d time.Duration, m measure.Meters, op func(i int) error) Side {
 	return func(ctx context.Context) (Sample, error) {
 		start := measure.Start(m)
 		run, err := measure.Closed(ctx, 1, d, op)
-		return Sample{run.Lat.P50, &run.Lat, start.PerOp(run.Ops)}, err
+		return Sample{Value: run.Lat.P50, Lat: &run.Lat, Costs: start.PerOp(run.Ops)}, err
 	}
 }
 
@@ -38,7 +38,7 @@ func nanos(d time.Duration, op func(i int) error) Side {
 		if err != nil {
 			return Sample{}, err
 		}
-		return Sample{float64(run.Elapsed.Nanoseconds()) / float64(run.Ops), nil, start.PerOp(run.Ops)}, nil
+		return Sample{Value: float64(run.Elapsed.Nanoseconds()) / float64(run.Ops), Costs: start.PerOp(run.Ops)}, nil
 	}
 }
 

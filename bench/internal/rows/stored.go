@@ -96,7 +96,7 @@ func fire(e *Env, a *workload.Alarms) Side {
 	n := pick(e.Size, 300, 20_000, 20_000)
 	return func(ctx context.Context) (Sample, error) {
 		d, late, costs, err := a.Drain(ctx, n)
-		return Sample{float64(n) / d.Seconds(), &late, costs}, err
+		return Sample{Value: float64(n) / d.Seconds(), Lat: &late, Costs: costs}, err
 	}
 }
 
@@ -122,6 +122,6 @@ func heldHeap(e *Env, n int) Side {
 		costs := meters.PerOp(1)
 		costs["alarms held"] = held
 		const mebi = 1 << 20
-		return Sample{(measure.HeapBytes() - before) / mebi, nil, costs}, nil
+		return Sample{Value: (measure.HeapBytes() - before) / mebi, Costs: costs}, nil
 	}
 }

@@ -35,7 +35,7 @@ func WriteTable(w io.Writer, results []*Result) error {
 	return writeNotes(w, results)
 }
 
-// writeNotes tells the reference of each row, and which figures to distrust.
+// writeNotes tells the reference of each row, what was counted, and which figures to distrust.
 func writeNotes(w io.Writer, results []*Result) error {
 	against := map[string][]string{}
 	var order []string
@@ -55,6 +55,9 @@ func writeNotes(w io.Writer, results []*Result) error {
 		fmt.Fprintf(w, "  %s: %s\n", strings.Join(against[a], ", "), a)
 	}
 	for _, r := range results {
+		if len(r.Counts) > 0 {
+			fmt.Fprintf(w, "counted: %s %s: %s\n", r.ID, r.which(), costs(measure.Costs(r.Counts)))
+		}
 		if r.Noisy {
 			fmt.Fprintf(w, "warning: %s %s: the machine is noisy: rounds of the reference differ by %.0f %%\n", r.ID, r.which(), 100*r.Reference.Spread)
 		}

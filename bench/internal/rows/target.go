@@ -54,6 +54,11 @@ func p99(x float64, text string) Target {
 	return Target{text, false, func(r *Result) bool { return r.Latency != nil && r.Latency.P99 <= x }}
 }
 
+// p99Times bounds the p99 by x × reference, in a row with milliseconds.
+func p99Times(x float64, text string) Target {
+	return Target{text, true, func(r *Result) bool { return r.Latency != nil && r.Latency.P99 <= x*r.Reference.Median*1e3 }}
+}
+
 // Verdict says whether a row's targets were met.
 type Verdict string
 

@@ -122,7 +122,7 @@ func drainTimers(e *Env, n int) Side {
 		}
 		c.add(m.Close)
 		d, costs, err := m.Drain(n)
-		return Sample{d.Seconds(), nil, costs}, err
+		return Sample{Value: d.Seconds(), Costs: costs}, err
 	}
 }
 
@@ -136,6 +136,6 @@ func drainRawTimers(e *Env, n int) Side {
 		}
 		meters := measure.Start(disk.Meters())
 		d, err := workload.NewRawTimers(db).Drain(n)
-		return Sample{d.Seconds(), nil, meters.PerOp(int64(n))}, err
+		return Sample{Value: d.Seconds(), Costs: meters.PerOp(int64(n))}, err
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 )
 
 // p37 is deliveries of webhooks, each from its event to the answer of a receiver on the loopback.
@@ -25,7 +26,7 @@ func p37(s Size) (cases []*Case) {
 					return nil, nil, err
 				}
 				c.add(w.Close)
-				p, err := c.pool(e, -1)
+				p, err := c.pool(e, workerpool.AtOnce)
 				if err != nil {
 					return nil, nil, err
 				}

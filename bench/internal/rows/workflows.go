@@ -51,7 +51,7 @@ func p20(s Size) []*Case {
 			return func(context.Context) (Sample, error) {
 				meters := measure.Start(w.Meters())
 				lat, err := w.Alone(n)
-				return Sample{lat.P50, &lat, meters.PerOp(int64(n))}, err
+				return Sample{Value: lat.P50, Lat: &lat, Costs: meters.PerOp(int64(n))}, err
 			}, median(e.For, disk.Meters(), turns.Commit), nil
 		}),
 	}}
@@ -274,7 +274,7 @@ func (c *closers) cold(ctx context.Context, e *Env, o workload.Wake) (Side, erro
 	}
 	return func(ctx context.Context) (Sample, error) {
 		lat, costs, err := w.Cold(ctx)
-		return Sample{lat.P50, &lat, costs}, err
+		return Sample{Value: lat.P50, Lat: &lat, Costs: costs}, err
 	}, nil
 }
 
@@ -325,6 +325,6 @@ func (c *closers) signals(ctx context.Context, e *Env, s Size) (Side, error) {
 	w, err := c.wakes(ctx, e, workload.Wake{Runs: pick(s, 20, hot, hot), Anew: true})
 	return func(ctx context.Context) (Sample, error) {
 		q, costs, err := w.Warm(ctx, e.For)
-		return Sample{q.P50, &q, costs}, err
+		return Sample{Value: q.P50, Lat: &q, Costs: costs}, err
 	}, err
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -68,7 +69,7 @@ func fair(ctx context.Context, o Options, r *Result) error {
 func saturate(ctx context.Context, dir string, items []workerpool.Item[int]) ([]start, error) {
 	s := &starts{left: len(items), done: make(chan struct{})}
 	pool := workerpool.New(workerpool.Config[int, struct{}]{
-		Name: "fair", Partitions: 4, Concurrency: 16, KeepDone: -1, Queues: weights, Work: s.work,
+		Name: "fair", Partitions: 4, Concurrency: 16, Retention: jobs.Retention{Completed: workerpool.AtOnce, Cancelled: workerpool.AtOnce}, Queues: weights, Work: s.work,
 	})
 	h, err := workload.OpenHost(dir, object.Options{}, pool)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -39,7 +40,7 @@ type keyState struct {
 func openKeyed(dir string, keys int) (*keyed, error) {
 	k := &keyed{keys: make([]keyState, keys), done: make(chan struct{})}
 	k.pool = workerpool.New(workerpool.Config[keyTask, struct{}]{
-		Name: "keyed", Partitions: 4, Concurrency: 1024, KeepDone: -1, Work: k.work,
+		Name: "keyed", Partitions: 4, Concurrency: 1024, Retention: jobs.Retention{Completed: workerpool.AtOnce, Cancelled: workerpool.AtOnce}, Work: k.work,
 	})
 	var err error
 	k.host, err = workload.OpenHost(dir, object.Options{}, k.pool)

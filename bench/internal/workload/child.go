@@ -29,6 +29,9 @@ const (
 	// StreamClients is the child that follows streams until its parent is gone.
 	StreamClients = "streams"
 
+	// clusterNode is the child that is a node of a cluster until its parent is gone.
+	clusterNode = "node"
+
 	ready = "ready"
 )
 
@@ -39,8 +42,11 @@ func Child() {
 	if role == "" {
 		return
 	}
-	if role == StreamClients {
+	switch role {
+	case StreamClients:
 		followAsChild()
+	case clusterNode:
+		nodeAsChild()
 	}
 	if err := child(role, os.Getenv("HOLDFAST_BENCH_DIR"), os.Getenv("HOLDFAST_BENCH_N")); err != nil {
 		fmt.Fprintln(os.Stderr, "child:", err)
@@ -59,6 +65,15 @@ func followAsChild() {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "streams:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// nodeAsChild is the child of a cluster. It does not return.
+func nodeAsChild() {
+	if err := beNode(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "node:", err)
 		os.Exit(1)
 	}
 	os.Exit(0)

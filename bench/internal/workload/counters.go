@@ -110,6 +110,12 @@ func (c *Counters) Read(i int) error {
 	return err
 }
 
+// Glance reads memory, unconfirmed.
+func (c *Counters) Glance(i int) error {
+	_, err := read.Call(c.ctx, c.Host, c.name(i), struct{}{}, object.Unconfirmed())
+	return err
+}
+
 // Load reads one key.
 func (c *Counters) Load(i int) error {
 	_, err := load.Call(c.ctx, c.Host, c.name(i), struct{}{})

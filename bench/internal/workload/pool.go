@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -21,24 +22,24 @@ type Pool struct {
 	all  atomic.Pointer[chan struct{}]
 }
 
-// OpenPool opens a host with a pool. keepDone is workerpool.Config.KeepDone.
-func OpenPool(dir string, keepDone time.Duration) (*Pool, error) {
-	return openPool(dir, keepDone, nil, func(context.Context, *workerpool.Task[int]) error { return nil })
+// OpenPool opens a host with a pool. kept is how long done tasks are kept.
+func OpenPool(dir string, kept time.Duration) (*Pool, error) {
+	return openPool(dir, kept, nil, func(context.Context, *workerpool.Task[int]) error { return nil })
 }
 
 // OpenPhases is OpenPool with tasks of one empty phase.
-func OpenPhases(dir string, keepDone time.Duration) (*Pool, error) {
-	return openPool(dir, keepDone, []string{"phase"}, func(ctx context.Context, t *workerpool.Task[int]) error {
+func OpenPhases(dir string, kept time.Duration) (*Pool, error) {
+	return openPool(dir, kept, []string{"phase"}, func(ctx context.Context, t *workerpool.Task[int]) error {
 		_, err := workerpool.Phase(ctx, t, "phase", func(context.Context) (int, error) { return 0, nil })
 		return err
 	})
 }
 
 // openPool opens a host with a pool of that work.
-func openPool(dir string, keepDone time.Duration, phases []string, work func(context.Context, *workerpool.Task[int]) error) (*Pool, error) {
+func openPool(dir string, kept time.Duration, phases []string, work func(context.Context, *workerpool.Task[int]) error) (*Pool, error) {
 	p := &Pool{}
 	p.pool = workerpool.New(workerpool.Config[int, struct{}]{
-		Name: "bench", Partitions: 4, Concurrency: 1024, KeepDone: keepDone, Phases: phases,
+		Name: "bench", Partitions: 4, Concurrency: 1024, Retention: jobs.Retention{Completed: kept}, Phases: phases,
 		Work: func(ctx context.Context, t *workerpool.Task[int]) (struct{}, error) {
 			err := work(ctx, t)
 			if p.left.Add(-1) == 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/bench/peers/internal/figure"
 	"github.com/holdfast-dev/holdfast/bench/peers/internal/queue"
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -19,10 +20,10 @@ type pool struct {
 	pool *workerpool.Pool[int, struct{}]
 }
 
-func jobs(ctx context.Context, dir string, l queue.Load, r *figure.Reporter) (err error) {
+func queued(ctx context.Context, dir string, l queue.Load, r *figure.Reporter) (err error) {
 	t := &queue.Tracker{}
 	p := &pool{pool: workerpool.New(workerpool.Config[int, struct{}]{
-		Name: "bench", Partitions: 4, Concurrency: 1024, KeepDone: -1,
+		Name: "bench", Partitions: 4, Concurrency: 1024, Retention: jobs.Retention{Completed: workerpool.AtOnce, Cancelled: workerpool.AtOnce},
 		Work: func(_ context.Context, task *workerpool.Task[int]) (struct{}, error) {
 			t.Done(task.In)
 			return struct{}{}, nil

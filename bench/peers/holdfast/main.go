@@ -31,7 +31,7 @@ func main() {
 				return err
 			}
 		}
-		if err := jobs(ctx, *dir, l, r); err != nil {
+		if err := queued(ctx, *dir, l, r); err != nil {
 			return err
 		}
 		return workflows(ctx, *dir, *few, l, r)

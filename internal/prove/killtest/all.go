@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/prove/killtest/judge"
 	"github.com/holdfast-dev/holdfast/internal/prove/killtest/program"
+	"github.com/holdfast-dev/holdfast/internal/prove/killtest/stored"
 )
 
 // campaign is all stores that are killed.
@@ -214,15 +215,15 @@ func (r *round) judge(l life, e end) error {
 	if _, err := os.Stat(r.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil // it was killed before it made the store
 	}
-	copied, err := copyStore(r.dir)
+	copied, err := stored.Copy(r.dir)
 	if err != nil {
 		return err
 	}
-	stored, clean, err := look(copied)
+	found, clean, err := stored.Look(copied)
 	if err != nil {
 		return fmt.Errorf("look at the store: %w", err)
 	}
-	violations := r.book.Check(&stored, l.kind == finished)
+	violations := r.book.Check(&found, l.kind == finished)
 	if !e.signalled && e.code == program.ExitOK && !clean {
 		violations = append(violations, judge.Violation{Promise: "O14", Text: "the program ended in order, and the store is not marked as closed"})
 	}

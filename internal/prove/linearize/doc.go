@@ -3,7 +3,10 @@
 // porcupine looks for an order of the calls that explains every answer. A simulation
 // cannot show this, since it runs one task at a time. It holds tests only.
 //
-// A long run is
+// A second kind of history has several hosts over one log, which take it over from one another.
+//
+// A long run of each is
 //
 //	go test ./internal/prove/linearize -run TestHistories -v -args -histories 300 -ops 2000
+//	go test ./internal/prove/linearize -run TestTakeovers -v -args -takeovers 200
 package linearize

@@ -35,15 +35,83 @@ var backupMutants = []mutant{
 		Package: "admin/backup", Test: "TestLimitRate",
 	},
 	{
-		Name: "copy-with-the-epochs-of-its-source", Promise: "S17", File: "storage/restore.go",
+		Name: "failed-backup-is-listed", Promise: "B3", File: "admin/backup/create.go",
 		Edits: []edit{{
-			Old: `	if was.through += adoptedAhead; was`,
-			New: `	if mutant("copy-with-the-epochs-of-its-source") {
-		was.through -= adoptedAhead
+			Old: `	if c.Files, err = add(); err != nil {
+`,
+			New: `	if c.Files, err = add(); err != nil {
+		if mutant("failed-backup-is-listed") && len(c.Files) > 0 {
+			_, _ = r.name(c)
+		}
+`,
+		}},
+		Package: "admin/backup", Test: "TestFailingBackup",
+	},
+	{
+		Name: "made-snapshot-is-read-again", Promise: "B3", File: "admin/backup/create.go",
+		Edits: []edit{{
+			Old: `	return c.describe(name), nil
+`,
+			New: `	if mutant("made-snapshot-is-read-again") {
+		return r.describe(name, c, text)
 	}
-	if was.through += adoptedAhead; was`,
+	return c.describe(name), nil
+`,
+		}},
+		Package: "admin/backup", Test: "TestFailingReadsOfABackup",
+	},
+	{
+		Name: "restore-fails-with-its-store-made", Promise: "S17", File: "admin/backup/restore.go",
+		Edits: []edit{{
+			Old: `		return Snapshot{}, errors.Join(err, clear(to))
+	}
+	return s, nil
+`,
+			New: `		return Snapshot{}, errors.Join(err, clear(to))
+	}
+	if mutant("restore-fails-with-its-store-made") {
+		return r.describe(name, c, text)
+	}
+	return s, nil
+`,
+		}},
+		Package: "admin/backup", Test: "TestFailingReadsOfARestore",
+	},
+	{
+		Name: "copy-with-the-epochs-of-its-source", Promise: "S17", File: "storage/epoch.go",
+		Edits: []edit{{
+			Old: `	if was.through += raisedEpochs; was`,
+			New: `	if mutant("copy-with-the-epochs-of-its-source") {
+		was.through -= raisedEpochs
+	}
+	if was.through += raisedEpochs; was`,
 		}},
 		Package: "admin/backup", Test: "TestRestoredStoreGivesNoNumberAgain",
+	},
+	{
+		Name: "token-without-the-epoch", Promise: "J8", File: "jobs/engine/execution.go",
+		Edits: []edit{{
+			Old: `	b = strconv.AppendUint(b, e.st.Driver().NextSequence(), digits)
+`,
+			New: `	n := e.st.Driver().NextSequence()
+	if mutant("token-without-the-epoch") {
+		n &= 1<<32 - 1
+	}
+	b = strconv.AppendUint(b, n, digits)
+`,
+		}},
+		Package: "admin/backup", Test: "TestRestoredStoreGivesNoTokenAgain",
+	},
+	{
+		Name: "restored-pool-counts-on", Promise: "S17", File: "jobs/workerpool/partition.go",
+		Edits: []edit{{
+			Old: `	return max(p.order, p.st.Driver().Era()*eraNumbers) + 1`,
+			New: `	if mutant("restored-pool-counts-on") {
+		return p.order + 1
+	}
+	return max(p.order, p.st.Driver().Era()*eraNumbers) + 1`,
+		}},
+		Package: "admin/backup", Test: "TestRestoredStoreGivesNoTaskIDAgain",
 	},
 	{
 		Name: "dormant-store-fires", Promise: "O26", File: "object/host.go",

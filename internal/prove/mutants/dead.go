@@ -65,10 +65,10 @@ var deadMutants = []mutant{
 		Package: "jobs/workerpool", Test: "TestLetterGoesWithTheTask",
 	},
 	{
-		Name: "older-dead-tasks-get-no-letter", Promise: "W10", File: "jobs/workerpool/partition.go",
+		Name: "older-dead-tasks-get-no-letter", Promise: "W10", File: "jobs/workerpool/dead_letters.go",
 		Edits: []edit{{
-			Old: `p.unburied = p.buried < p.dead`,
-			New: `p.unburied = p.buried < p.dead && !mutant("older-dead-tasks-get-no-letter")`,
+			Old: `p.unmended = p.buried < p.dead`,
+			New: `p.unmended = p.buried < p.dead && !mutant("older-dead-tasks-get-no-letter")`,
 		}},
 		Package: "jobs/workerpool", Test: "TestLettersOfAnOlderStore",
 	},

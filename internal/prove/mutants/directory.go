@@ -380,6 +380,18 @@ var directoryMutants = []mutant{
 		Package: "storage", Test: "TestCheckpointHasAWitness",
 	},
 	{
+		Name: "dead-store-fails-only-its-copy", Promise: "S9", File: "storage/checkpoint.go",
+		Edits: []edit{{
+			Old: `	if s.Err() != nil {
+		return s.fail(err)
+`,
+			New: `	if s.Err() != nil && !mutant("dead-store-fails-only-its-copy") {
+		return s.fail(err)
+`,
+		}},
+		Package: "admin/backup", Test: "TestBackupOfAFailingStore",
+	},
+	{
 		Name: "checkpoint-below-the-floor", Promise: "S15", File: "storage/checkpoint.go",
 		Edits: []edit{{
 			Old: `	if free < needed+s.space.floor {

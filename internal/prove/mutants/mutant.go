@@ -60,6 +60,7 @@ func mutants() []mutant {
 		timerMutants,
 		untouchedMutants,
 		directoryMutants,
+		letterMutants,
 		transferMutants,
 		backupMutants,
 		previewMutants,
@@ -70,6 +71,10 @@ func mutants() []mutant {
 		feedMutants,
 		serverMutants,
 		webhookMutants,
+		outcomeMutants,
+		shardlogMutants,
+		overLogMutants,
+		clusterMutants,
 	)
 	slices.SortStableFunc(all, func(a, b mutant) int { return rank(a) - rank(b) })
 	return all

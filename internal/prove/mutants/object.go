@@ -52,9 +52,9 @@ var objectMutants = []mutant{
 			Old: `	r.gated = !r.unconfirmed`,
 			New: `	r.gated = !r.unconfirmed && !mutant("reply-before-sync")`,
 		}, {
-			Old: `	if e := h.hold(r); e != nil {`,
+			Old: `	if e := h.hold(ctx, r); e != nil {`,
 			New: `	if mutant("reply-before-sync") {
-	} else if e := h.hold(r); e != nil {`,
+	} else if e := h.hold(ctx, r); e != nil {`,
 		}},
 		Package: "object", Test: "TestCrashDeposits/map",
 	},
@@ -103,12 +103,12 @@ var remembered sync.Map // of memory
 		Edits: []edit{{
 			Old: `	r.err = a.perform(t, r)
 	owns := t.end()
-	r.ticket = storage.Ticket(a.last.Load())
+	r.ticket = a.upTo(r)
 `,
 			New: `	before := a.last.Load()
 	r.err = a.perform(t, r)
 	owns := t.end()
-	r.ticket = storage.Ticket(a.last.Load())
+	r.ticket = a.upTo(r)
 	if mutant("reply-before-its-commit") {
 		r.ticket = storage.Ticket(before)
 	}
@@ -172,7 +172,7 @@ var remembered sync.Map // of memory
 		Package: "object", Test: "TestManyMarksAfterARestart",
 	},
 	{
-		Name: "evicted-while-lent-out", Promise: "O8", File: "object/activation_evict.go",
+		Name: "evicted-while-lent-out", Promise: "O8", File: "object/activation_mailbox.go",
 		Edits: []edit{{
 			Old: ` || a.holds.Load() > 0 {
 		a.mu.Unlock()
@@ -244,9 +244,9 @@ var remembered sync.Map // of memory
 	{
 		Name: "work-starts-before-durable", Promise: "O7", File: "object/work.go",
 		Edits: []edit{{
-			Old: `	h.afterDurable.Do(storage.Ticket(a.last.Load()), func(err error) {
+			Old: `	h.afterDurable.Do(h.store.Seen(storage.Ticket(a.last.Load())), func(err error) {
 `,
-			New: `	after := storage.Ticket(a.last.Load())
+			New: `	after := h.store.Seen(storage.Ticket(a.last.Load()))
 	if mutant("work-starts-before-durable") {
 		after = 0
 	}
@@ -279,10 +279,10 @@ var remembered sync.Map // of memory
 	{
 		Name: "failure-keeps-the-count-of-crashes", Promise: "A8", File: "object/alarm.go",
 		Edits: []edit{{
-			Old: `	row.Crashes, row.CutEpoch = 0, 0
+			Old: `	row.Crashes, row.CutEpoch, row.OwnersLost = 0, 0, 0
 `,
 			New: `	if !mutant("failure-keeps-the-count-of-crashes") {
-		row.Crashes, row.CutEpoch = 0, 0
+		row.Crashes, row.CutEpoch, row.OwnersLost = 0, 0, 0
 	}
 `,
 		}},
@@ -299,7 +299,7 @@ var remembered sync.Map // of memory
 		Package: "object", Test: "TestWaysThatAreNoCircle",
 	},
 	{
-		Name: "eviction-ends-with-the-last-object", Promise: "O10", File: "object/activation_evict.go",
+		Name: "eviction-ends-with-the-last-object", Promise: "O10", File: "object/activation_mailbox.go",
 		Edits: []edit{{
 			Old: `	l.sweeping, l.timer = true, nil
 `,

@@ -104,8 +104,8 @@ var suspectMutants = []mutant{
 	{
 		Name: "trial-ends-with-a-withdrawn-message", Promise: "A8", File: "object/message_flight.go",
 		Edits: []edit{{
-			Old: `(m.outcome != kept || !m.Withdrawn())`,
-			New: `(m.outcome != kept || !m.Withdrawn() || mutant("trial-ends-with-a-withdrawn-message"))`,
+			Old: `m.outcome != kept || !m.Withdrawn()`,
+			New: `m.outcome != kept || (!m.Withdrawn() || mutant("trial-ends-with-a-withdrawn-message"))`,
 		}},
 		Package: "object", Test: "TestDeleteDuringATrialClearsNoSuspect",
 	},

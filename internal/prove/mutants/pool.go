@@ -313,10 +313,8 @@ var poolMutants = []mutant{
 	{
 		Name: "stored-calls-of-ondead-not-loaded", Promise: "W6", File: "jobs/workerpool/hook.go",
 		Edits: []edit{{
-			Old: `	if p.calls > 0 {
-		for item`,
-			New: `	if p.calls > 0 && !mutant("stored-calls-of-ondead-not-loaded") {
-		for item`,
+			Old: `	if p.calls == 0 { // as`,
+			New: `	if p.calls == 0 || mutant("stored-calls-of-ondead-not-loaded") { // as`,
 		}},
 		Package: "jobs/workerpool", Test: "TestEachCallOfOnDeadKeepsItsWaits",
 	},

@@ -249,8 +249,8 @@ var restMutants = []mutant{
 	{
 		Name: "reset-costs-a-recovery", Promise: "R4", File: "jobs/engine/wake.go",
 		Edits: []edit{{
-			Old: `e.o.resetsAreFree && x.action`,
-			New: `e.o.resetsAreFree && !mutant("reset-costs-a-recovery") && x.action`,
+			Old: `e.o.resetsAreFree && !died`,
+			New: `e.o.resetsAreFree && !mutant("reset-costs-a-recovery") && !died`,
 		}, {
 			Old: `recovery.CauseStale && e.cutsAreFree(x),`,
 			New: `recovery.CauseStale && e.cutsAreFree(x) && !mutant("reset-costs-a-recovery"),`,

@@ -246,12 +246,36 @@ var serverMutants = []mutant{
 		Package: "server", Test: "TestBulkAsksAgain",
 	},
 	{
-		Name: "bulk-run-goes-on-without-its-grant", Promise: "V11", File: "server/bulk.go",
+		Name: "bulk-run-goes-on-without-its-grant", Promise: "V11", File: "server/bulk_right.go",
 		Edits: []edit{{
-			Old: `later.mayRun(t.Right) == nil })`,
-			New: `(later.mayRun(t.Right) == nil || mutant("bulk-run-goes-on-without-its-grant")) })`,
+			Old: `later.mayRun(right) != nil {`,
+			New: `later.mayRun(right) != nil && !mutant("bulk-run-goes-on-without-its-grant") {`,
 		}},
 		Package: "server", Test: "TestARunEndsWithTheGrantOfItsVerb",
+	},
+	{
+		Name: "continued-bulk-run-does-not-ask-for-its-role", Promise: "V11", File: "server/bulk_right.go",
+		Edits: []edit{{
+			Old: `x.allowed() == nil && x.mayRun(`,
+			New: `(x.allowed() == nil || mutant("continued-bulk-run-does-not-ask-for-its-role")) && x.mayRun(`,
+		}},
+		Package: "server", Test: "TestAContinuedRunAsksForItsRight",
+	},
+	{
+		Name: "continued-bulk-run-asks-too-late", Promise: "V11", File: "server/bulk_run.go",
+		Edits: []edit{{
+			Old: `
+	ask()
+	b = run.Bulk
+`,
+			New: `
+	if !mutant("continued-bulk-run-asks-too-late") {
+		ask()
+	}
+	b = run.Bulk
+`,
+		}},
+		Package: "server", Test: "TestAContinuedRunAsksForItsRight",
 	},
 	{
 		Name: "bulk-runs-of-another-server-are-not-known", Promise: "V11", File: "server/bulk_run.go",

@@ -35,7 +35,7 @@ var simulationMutants = []mutant{
 		Package: "harness/internal/machine", Test: "TestPanicDuringAnExit",
 	},
 	{
-		Name: "sweep-never-rests", Promise: "O10", File: "object/activation_evict.go",
+		Name: "sweep-never-rests", Promise: "O10", File: "object/activation_mailbox.go",
 		Edits: []edit{{
 			Old: `	l.sweeping, l.asked = false, 0
 `,

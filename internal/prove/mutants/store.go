@@ -231,7 +231,7 @@ var storeMutants = []mutant{
 		Package: "object", Test: "TestReportKeepsTheLastLines",
 	},
 	{
-		Name: "sweep-rings-for-ever", Promise: "O10", File: "object/activation_evict.go",
+		Name: "sweep-rings-for-ever", Promise: "O10", File: "object/activation_mailbox.go",
 		Edits: []edit{{
 			Old: `idle = idle || !a.busy()`,
 			New: `idle = idle || !a.busy() || mutant("sweep-rings-for-ever")`,
@@ -239,7 +239,7 @@ var storeMutants = []mutant{
 		Package: "object", Test: "TestASleepingObjectCostsNoTimers/work",
 	},
 	{
-		Name: "sweep-rests-for-ever", Promise: "O10", File: "object/activation_evict.go",
+		Name: "sweep-rests-for-ever", Promise: "O10", File: "object/activation_mailbox.go",
 		Edits: []edit{{
 			Old: `	if !l.resting.Load() {`,
 			New: `	if !l.resting.Load() || mutant("sweep-rests-for-ever") {`,

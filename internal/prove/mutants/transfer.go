@@ -13,6 +13,19 @@ var transferMutants = []mutant{
 		Package: "admin/transfer", Test: "TestImportRefuses",
 	},
 	{
+		Name: "import-counts-no-parts", Promise: "O28", File: "admin/transfer/import.go",
+		Edits: []edit{{
+			Old: `f.lines[kindAlarm+int(part.Part)]+part.Index, err)
+`,
+			New: `f.lines[kindAlarm+int(part.Part)]+part.Index, err)
+		if mutant("import-counts-no-parts") {
+			err = part
+		}
+`,
+		}},
+		Package: "admin/transfer", Test: "TestImportRefuses",
+	},
+	{
 		Name: "import-always-arms", Promise: "O27", File: "admin/transfer/import.go",
 		Edits: []edit{{
 			Old: `	if !o.Alarms {
@@ -21,6 +34,18 @@ var transferMutants = []mutant{
 `,
 		}},
 		Package: "admin/transfer", Test: "TestAlarmFiresThereOnce",
+	},
+	{
+		Name: "import-hides-its-class", Promise: "O15", File: "object/copy_import.go",
+		Edits: []edit{{
+			Old: `		h.known.add(id.Class) // before the object can be found
+`,
+			New: `		if !mutant("import-hides-its-class") {
+			h.known.add(id.Class)
+		}
+`,
+		}},
+		Package: "object", Test: "TestKnownClasses",
 	},
 	{
 		Name: "import-writes-the-header-first", Promise: "O28", File: "object/copy_import.go",

@@ -85,8 +85,8 @@ var webhookMutants = []mutant{
 	{
 		Name: "webhook-one-attempt-less", Promise: "U2", File: "server/webhook/delivery.go",
 		Edits: []edit{{
-			Old: `case t.In.Stage < len(w.config.Waits):`,
-			New: `case t.In.Stage < len(w.config.Waits) && !(mutant("webhook-one-attempt-less") && t.In.Stage == len(w.config.Waits)-1):`,
+			Old: `case t.In.Stage < len(w.config.Waits) &&`,
+			New: `case t.In.Stage < len(w.config.Waits) && !(mutant("webhook-one-attempt-less") && t.In.Stage == len(w.config.Waits)-1) &&`,
 		}},
 		Package: "server/webhook", Test: "TestSchedule",
 	},
@@ -209,18 +209,16 @@ var webhookMutants = []mutant{
 	{
 		Name: "webhook-410-is-a-failure", Promise: "U7", File: "server/webhook/delivery.go",
 		Edits: []edit{{
-			Old: `case a.Status == http.StatusGone:`,
-			New: `case a.Status == http.StatusGone && !mutant("webhook-410-is-a-failure"):`,
+			Old: `case a.Status == http.StatusGone &&`,
+			New: `case a.Status == http.StatusGone && !mutant("webhook-410-is-a-failure") &&`,
 		}},
 		Package: "server/webhook", Test: "TestGone",
 	},
 	{
 		Name: "webhook-sends-while-disabled", Promise: "U7", File: "server/webhook/delivery.go",
 		Edits: []edit{{
-			Old: `	case to.Disabled:
-`,
-			New: `	case to.Disabled && !mutant("webhook-sends-while-disabled"):
-`,
+			Old: `	case to.Gone, to.Disabled:`,
+			New: `	case to.Gone, to.Disabled && !mutant("webhook-sends-while-disabled"):`,
 		}},
 		Package: "server/webhook", Test: "TestDisabled",
 	},
@@ -235,11 +233,13 @@ var webhookMutants = []mutant{
 	{
 		Name: "webhook-receivers-in-one-row", Promise: "U9", File: "server/webhook/delivery.go",
 		Edits: []edit{{
-			Old: `	return []workerpool.Option{`,
+			Old: `	key := fmt.Sprintf("%s/%d", d.To, d.Stage)
+`,
 			New: `	if mutant("webhook-receivers-in-one-row") {
 		d.To = ""
 	}
-	return []workerpool.Option{`,
+	key := fmt.Sprintf("%s/%d", d.To, d.Stage)
+`,
 		}},
 		Package: "server/webhook", Test: "TestSlowReceiver",
 	},
@@ -250,5 +250,111 @@ var webhookMutants = []mutant{
 			New: `		{method: "GET", pattern: "/v1/webhooks", access: map[bool]access{false: admin, true: operator}[mutant("webhook-shown-to-an-operator")],`,
 		}},
 		Package: "server", Test: "TestWebhooks",
+	},
+}
+
+// outcomeMutants are bugs of webhooks for the outcome of one task.
+var outcomeMutants = []mutant{
+	{
+		Name: "each-host-takes-outcomes", Promise: "U11", File: "server/webhook/tasks.go",
+		Edits: []edit{{
+			Old: `	host := hostName(u.Hostname())
+`,
+			New: `	host := hostName(u.Hostname())
+	if mutant("each-host-takes-outcomes") {
+		return nil
+	}
+`,
+		}},
+		Package: "server/webhook", Test: "TestHostsOfTasks",
+	},
+	{
+		Name: "outcome-before-a-secret-is-dropped", Promise: "U11", File: "server/webhook/delivery.go",
+		Edits: []edit{{
+			Old: `	case to.Gone && d.URL == "":
+`,
+			New: `	case to.Gone && (d.URL == "" || mutant("outcome-before-a-secret-is-dropped")):
+`,
+		}},
+		Package: "server/webhook", Test: "TestCrashOutcome/map",
+	},
+	{
+		Name: "410-disables-the-pool", Promise: "U11", File: "server/webhook/delivery.go",
+		Edits: []edit{{
+			Old: ` t.In.URL == "":
+		n.Disable`,
+			New: ` (t.In.URL == "" || mutant("410-disables-the-pool")):
+		n.Disable`,
+		}},
+		Package: "server/webhook", Test: "TestGoneForAnOutcome",
+	},
+	{
+		Name: "outcome-of-a-dead-task-is-not-posted", Promise: "W13", File: "jobs/workerpool/execution.go",
+		Edits: []edit{{
+			Old: `	if s != Done { // a done`,
+			New: `	if s != Done && !(s == Dead && mutant("outcome-of-a-dead-task-is-not-posted")) { // a done`,
+		}},
+		Package: "server/webhook", Test: "TestGoneForAnOutcome",
+	},
+	{
+		Name: "outcome-before-the-end-of-its-task", Promise: "W13", File: "jobs/workerpool/execution.go",
+		Edits: []edit{{
+			Old: `		return p.result(r, x.Run.Failed()+1, output), nil
+`,
+			New: `		res := p.result(r, x.Run.Failed()+1, output)
+		if mutant("outcome-before-the-end-of-its-task") && res.Store != nil {
+			if err := p.st.Do(ctx, res.Store); err != nil {
+				return res, err
+			}
+			res.Store = nil
+		}
+		return res, nil
+`,
+		}},
+		Package: "server/webhook", Test: "TestCrashOutcome/map",
+	},
+	{
+		Name: "sync-between-an-outcome-and-the-end", Promise: "W13", File: "jobs/workerpool/execution.go",
+		Edits: []edit{{
+			Old: `			return err
+		}
+	}
+	p.count(s)
+`,
+			New: `			return err
+		}
+		if r.rare.Webhook != nil && mutant("sync-between-an-outcome-and-the-end") {
+			if err := p.st.Sync(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	p.count(s)
+`,
+		}},
+		Package: "server/webhook", Test: "TestCrashOutcome/map",
+	},
+	{
+		Name: "sync-between-a-result-and-the-end", Promise: "W13", File: "jobs/workerpool/execution.go",
+		Edits: []edit{{
+			Old: `		return p.keepOutcome(ctx, kept, Done)
+`,
+			New: `		if mutant("sync-between-a-result-and-the-end") {
+			if err := p.st.Sync(ctx); err != nil {
+				return err
+			}
+		}
+		return p.keepOutcome(ctx, kept, Done)
+`,
+		}},
+		Package: "server/webhook", Test: "TestCrashOutcome/map",
+	},
+	{
+		Name: "a-full-outbox-costs-a-recovery", Promise: "W13", File: "jobs/engine/engine.go",
+		Edits: []edit{{
+			Old: ` || !x.Began.After(d.OutboxFullAt())`,
+			New: ` || !x.Began.After(d.OutboxFullAt()) && !mutant("a-full-outbox-costs-a-recovery")`,
+		}},
+		Package: "server/webhook", Test: "TestFullOutbox/full",
 	},
 }

@@ -106,7 +106,7 @@ func newProgram(stuck func(ctx context.Context, name string) error) *program {
 		},
 	})
 	p.mails = workerpool.New(workerpool.Config[string, string]{
-		Name: "mail", Version: "1", KeepDone: 365 * 24 * time.Hour,
+		Name: "mail", Version: "1", Retention: jobs.Retention{Completed: 365 * 24 * time.Hour, Cancelled: 365 * 24 * time.Hour},
 		Work: func(ctx context.Context, t *workerpool.Task[string]) (string, error) {
 			switch t.In {
 			case "dead":

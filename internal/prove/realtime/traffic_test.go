@@ -74,7 +74,7 @@ func newTraffic(t *testing.T, seed uint64) *traffic {
 		Flush: tr.flush,
 	})
 	tr.tasks = workerpool.New(workerpool.Config[time.Duration, int]{
-		Name: "tasks", Partitions: 2, Concurrency: 4, Retry: jobs.Retry{MaxAttempts: 1}, KeepDone: time.Hour,
+		Name: "tasks", Partitions: 2, Concurrency: 4, Retry: jobs.Retry{MaxAttempts: 1}, Retention: jobs.Retention{Completed: time.Hour, Cancelled: time.Hour},
 		Work: func(ctx context.Context, t *workerpool.Task[time.Duration]) (int, error) {
 			return 1, tr.sleep(ctx, t.In)
 		},

@@ -99,6 +99,24 @@ func pairs(ctx context.Context, s *suite) error {
 	})
 }
 
+// takeOvers crashes every story at many points over a log, and under some random schedules: each crash is a take-over.
+func takeOvers(ctx context.Context, s *suite) error {
+	n, budget := 8, 120
+	if s.soak {
+		n, budget = 1000, 1_000_000
+	}
+	return each(crashed, func(dir string) error {
+		lines, _, err := s.test(ctx, testRun{
+			step: "take-overs", dir: dir, run: crashTests, skip: skipping("pebble"), crashtest: fmt.Sprintf("store=log,depth=1,budget=%d", budget),
+			args: rapidFlags(n, s.seed),
+		})
+		for _, l := range lines {
+			s.add("take_overs", float64(l.Crashes))
+		}
+		return err
+	})
+}
+
 // skipping is the pattern of the sub-tests of these names, which stand at the
 // second or the third level.
 func skipping(names ...string) string {

@@ -91,13 +91,28 @@ func files(ctx context.Context, s *suite) error {
 	return err
 }
 
-// histories checks calls of many threads, with crashes, for linearizability.
+// histories checks calls of many threads, with crashes and with take-overs of a log, for linearizability.
 func histories(ctx context.Context, s *suite) error {
 	n := s.floor("histories")
-	_, out, err := s.test(ctx, testRun{
-		step: "histories", dir: "internal/prove/linearize", run: "^TestHistories$", width: cores,
-		args: []string{fmt.Sprintf("-histories=%.0f", n), fmt.Sprintf("-ops=%.0f", s.floor("history_ops")/n)},
-	})
+	for _, r := range []testRun{
+		{run: "^TestHistories$", args: []string{fmt.Sprintf("-histories=%.0f", n), fmt.Sprintf("-ops=%.0f", s.floor("history_ops")/n)}},
+		{run: "^TestTakeovers$", args: []string{fmt.Sprintf("-takeovers=%.0f", s.floor("takeover_histories"))}},
+	} {
+		r.step, r.dir, r.width = "histories", "internal/prove/linearize", cores
+		_, out, err := s.test(ctx, r)
+		s.count(out)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cluster lets the nodes of a cluster fail at random, and compares their views with the log.
+func cluster(ctx context.Context, s *suite) error {
+	_, out, err := s.test(ctx, testRun{step: "cluster", dir: "cluster", run: "^TestPlans$", args: []string{
+		fmt.Sprintf("-plans=%.0f", s.floor("cluster_plans")), fmt.Sprintf("-failovers=%.0f", s.floor("cluster_failovers")),
+	}})
 	s.count(out)
 	return err
 }

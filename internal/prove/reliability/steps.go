@@ -13,6 +13,8 @@ var steps = []step{
 	{"files", "cuts the power, fails operations and flips bits under the store", files},
 	{"scenarios", "crashes every story at every point, on both stores", scenarios},
 	{"pairs", "crashes every story twice", pairs},
+	{"take-overs", "crashes every story over a log, where the next process is another machine", takeOvers},
+	{"cluster", "lets the nodes of a cluster fail, and compares what they have acknowledged", cluster},
 	{"properties", "runs every property test with a seed of this commit", properties},
 	{"programs", "runs random workflows, crashes them, and compares them with a model", programs},
 	{"race", "runs random schedules and real goroutines under the race detector", race},

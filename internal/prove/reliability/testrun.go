@@ -34,6 +34,7 @@ type line struct {
 	Pairs            int     `json:"pairs"`
 	Covered          float64 `json:"covered"`
 	Random           int     `json:"random"`
+	Crashes          int     `json:"crashes"`
 	SometimesReached int     `json:"sometimes_reached"`
 	SometimesTotal   int     `json:"sometimes_total"`
 	VirtualSeconds   float64 `json:"virtual_seconds"`

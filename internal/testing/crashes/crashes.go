@@ -20,7 +20,7 @@ import (
 const (
 	pairs    = 250
 	short    = 150 // with -short, where each plan costs ten times as much
-	onPebble = 40  // because a plan costs there three times as much, and tells little that is new
+	onPebble = 12  // because a plan costs there three times as much, and tells little that is new
 )
 
 // A simulated host lives for about a millisecond, so that collecting its garbage at every

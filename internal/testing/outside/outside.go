@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/holdfast-dev/holdfast/internal/pgtest"
 )
 
 // Chromium returns the path of Chromium. Its variable is HOLDFAST_BROWSER.
@@ -29,6 +31,28 @@ func Python(t testing.TB) string {
 	return find(t, "HOLDFAST_PYTHON", "python3", "python3")
 }
 
+// Git returns the path of git. Its variable is HOLDFAST_GIT, without which the test is skipped, because a release takes minutes.
+func Git(t testing.TB) string {
+	t.Helper()
+	if os.Getenv("HOLDFAST_GIT") != required {
+		t.Skip("NOT RUN: it takes minutes: set HOLDFAST_GIT=" + required)
+	}
+	return find(t, "HOLDFAST_GIT", "git", "git")
+}
+
+// Postgres returns the directory with the programs of PostgreSQL, see pgtest.Find. Its variable is HOLDFAST_POSTGRES.
+func Postgres(t testing.TB) string {
+	t.Helper()
+	bin, err := pgtest.Find()
+	if err != nil {
+		missing(t, "HOLDFAST_POSTGRES", "initdb", "postgresql")
+	}
+	return bin
+}
+
+// required is the value of a variable with which a test fails without its program.
+const required = "required"
+
 // find returns the path of the first of the names that is installed. debian is the package that has it.
 func find(t testing.TB, variable, debian string, names ...string) string {
 	t.Helper()
@@ -37,10 +61,16 @@ func find(t testing.TB, variable, debian string, names ...string) string {
 			return path
 		}
 	}
-	const told = "NOT RUN: %s is not installed: apt-get install --no-install-recommends %s"
-	if os.Getenv(variable) == "required" {
-		t.Fatalf(told, names[0], debian)
-	}
-	t.Skipf(told, names[0], debian)
+	missing(t, variable, names[0], debian)
 	return ""
+}
+
+// missing ends a test for which a program is missing.
+func missing(t testing.TB, variable, name, debian string) {
+	t.Helper()
+	const told = "NOT RUN: %s is not installed: apt-get install --no-install-recommends %s"
+	if os.Getenv(variable) == required {
+		t.Fatalf(told, name, debian)
+	}
+	t.Skipf(told, name, debian)
 }

@@ -12,6 +12,7 @@
 package inbox
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -26,6 +27,7 @@ type Message struct {
 	// and that none follows before it has landed or its turn is lent out. The caller of Take
 	// sets it.
 	Alone bool
+	Begun bool // its handler has begun; the owner of its receiver's turn sets it
 	lent  bool // Lend was called; the mutex of the stripe guards it
 	place atomic.Uint32
 }
@@ -33,7 +35,7 @@ type Message struct {
 // The place of a message that is on its way, from one that is under way.
 const (
 	inPlace   uint32 = iota
-	withdrawn        // a Pause has withdrawn it
+	withdrawn        // a Pause, a Suspend or a Hold has withdrawn it
 	detached         // it is not under way any more, because its activation has ended
 )
 
@@ -94,7 +96,7 @@ type box struct {
 	reading bool       // a reader is at work, or its caller was told to start one
 	stale   bool       // messages that the reader has passed wait again, so it must begin anew
 	paused  bool       // nothing is read until Resume, because a message could not be handled
-	drains  bool       // messages that a Pause has withdrawn are under way still
+	drains  bool       // messages that were withdrawn are under way still
 	full    bool       // a reader has found no room beside those under way, and none has landed since
 	starved bool       // a reader has found no room in the host
 	lent    uint8      // messages under way that went alone and have lent their turn out: at most MaxMessages
@@ -297,9 +299,9 @@ func (b *box) mayRead() bool {
 // halted reports whether nothing may be read for now.
 func (b *box) halted() bool { return b.paused || b.holds > 0 }
 
-// draining reports whether messages that a Pause has withdrawn are under way still.
+// draining reports whether messages that were withdrawn are under way still.
 func (b *box) draining() bool {
-	b.drains = b.drains && len(b.under) > 0
+	b.drains = b.drains && slices.ContainsFunc(b.under, (*Message).Withdrawn)
 	return b.drains
 }
 

@@ -276,6 +276,33 @@ func TestPausesInARow(t *testing.T) {
 	}
 }
 
+// Proves M3 and N5. A suspension withdraws the messages that have not begun, and counts as no pause in a row. Those behind one that has
+// lent its turn out pass it when the suspension ends.
+func TestSuspend(t *testing.T) {
+	var s Inboxes
+	now := arrive(&s, anna, 5, 4)
+	now[0].Begun = true
+	is(t, "pauses", s.Suspend(now[1], errX), true)
+	is(t, "again", s.Suspend(now[2], errX), false)
+	for i, want := range []bool{false, true, true, true} {
+		is(t, "withdrawn", now[i].Withdrawn(), want)
+	}
+	n, reason := s.Waiting(anna)
+	is(t, "waiting", n, 3)
+	is(t, "reason", reason, errX)
+	is(t, "one that arrives", s.Arrive(msg(anna, 9, small)), false)
+	is(t, "a reader before the end", s.Land(now[1], false), false)
+	is(t, "a reader while two are under way", s.Resume(anna), false)
+	is(t, "a reader after the next", s.Land(now[2], false), false)
+	is(t, "a reader after the last", s.Land(now[3], false), true)
+	taken, _ := read(&s, anna, 100, 6, 7, 8, 9)
+	is(t, "the first pause", s.Pause(taken[0], errX), 1)
+	is(t, "the one that has begun", now[0].Withdrawn(), true)
+	is(t, "a suspension of a paused one", s.Suspend(taken[1], errX), false)
+	s.Detach(anna)
+	is(t, "a suspension by a detached one", s.Suspend(taken[2], errX), false)
+}
+
 // Proves M7. Messages that a Pause or a Hold has withdrawn and that were handled all the same, because their
 // commit was under way, wait no more; neither do those that the caller has removed during a Hold.
 func TestWaitingOfThoseThatAreHandled(t *testing.T) {

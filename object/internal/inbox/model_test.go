@@ -178,7 +178,14 @@ func (m *model) begin(t *rapid.T) {
 			t.Fatalf("message %d from %s is handled before number %d", d.row.n, d.row.from, other.n)
 		}
 	}
-	r.running, d.row.underHand = d, true
+	if rapid.IntRange(0, 9).Draw(t, "suspended") == 0 {
+		if m.boxes.Suspend(d.Message, errX) {
+			r.pauses++
+		}
+		m.land(d, false)
+		return
+	}
+	r.running, d.Begun, d.row.underHand = d, true, true
 }
 
 // land counts a message out.

@@ -1,6 +1,9 @@
 package inbox
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Pause keeps all messages of a receiver back until Resume, because the message m could not
 // be handled and the order is kept. Those that are under way are withdrawn. It returns how
@@ -14,23 +17,43 @@ func (s *Inboxes) Pause(m *Message, reason error) (pauses int) {
 		return 0
 	}
 	b := st.boxes[m.To]
-	b.withdraw(withdrawn)
-	b.reason, b.drains = reason, true
-	if b.paused {
+	if !b.pause(reason, b.under) {
 		return 0
 	}
-	b.paused = true
 	b.pauses++
 	return b.pauses
 }
 
-// withdraw has the messages under way wait on disk again, before all others, and gives them
+// Suspend is a Pause in which no message has failed: it counts as none of those in a row. Messages that have begun stay under
+// way, because they may wait for those behind them. It reports whether the caller is to call Resume. The owner of the
+// receiver's turn calls it.
+func (s *Inboxes) Suspend(m *Message, reason error) (paused bool) {
+	st := s.stripe(m.Receiver())
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if m.Detached() {
+		return false
+	}
+	b := st.boxes[m.To]
+	return b.pause(reason, slices.DeleteFunc(slices.Clone(b.under), func(u *Message) bool { return u.Begun }))
+}
+
+// pause keeps the messages of the box back, of which some were under way. It reports whether they were not kept back before.
+func (b *box) pause(reason error, under []*Message) bool {
+	b.withdraw(under, withdrawn)
+	b.reason, b.drains = reason, true
+	before := b.paused
+	b.paused = true
+	return !before
+}
+
+// withdraw has messages under way wait on disk again, before all others, and gives them
 // their new place.
-func (b *box) withdraw(place uint32) {
+func (b *box) withdraw(under []*Message, place uint32) {
 	if !b.backlog {
 		b.begin(math.MaxUint64)
 	}
-	for _, u := range b.under {
+	for _, u := range under {
 		if u.place.Swap(place) == inPlace {
 			b.join(u)
 		}
@@ -51,7 +74,7 @@ func (s *Inboxes) Detach(to Receiver) (read bool) {
 	if b == nil || len(b.under) == 0 {
 		return false
 	}
-	b.withdraw(detached)
+	b.withdraw(b.under, detached)
 	s.bytes.Add(-int64(b.bytes))
 	b.under, b.bytes = nil, 0
 	b.lone, b.lent, b.full = nil, 0, false
@@ -88,7 +111,7 @@ func (s *Inboxes) Hold(to Receiver) {
 	if fresh { // messages of an earlier opening may not be counted yet, so the reader after Release looks at all
 		b.begin(0)
 	}
-	b.withdraw(withdrawn)
+	b.withdraw(b.under, withdrawn)
 	b.drains = true
 	b.holds++
 }

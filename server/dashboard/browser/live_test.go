@@ -30,11 +30,17 @@ func overviewIsLive(t *testing.T, p *profile) {
 	b := s.signIn("overview")
 	b.until(live)
 	b.do(chromedp.SendKeys("header input[name=q]", "bell/one"))
+	fastest := time.Hour // the others may wait for the machine
 	for i := 1; i <= 3; i++ {
 		s.call(fmt.Sprint("b", i), "die", fmt.Sprint("error ", i))
 		<-died
 		s.call(fmt.Sprint("b", i), "ring", "an event that tells of it")
+		committed := time.Now()
 		b.until(fmt.Sprintf(`document.querySelector("#overview").textContent.includes("error %d")`, i))
+		fastest = min(fastest, time.Since(committed))
+	}
+	if fastest > 2*time.Second {
+		t.Errorf("the page shows a change %v after its commit", fastest)
 	}
 	b.until(`document.activeElement.name == "q" && document.activeElement.value == "bell/one"`)
 	b.quiet()
@@ -198,36 +204,52 @@ func session(t *testing.T, p *profile) {
 	b.quiet()
 }
 
-// Proves V15: at 320 pixels, and without script, each page can be read and nothing is cut off.
+// Proves V15: at 320 pixels, with a zoom of 200 % and without script, each page can be read and nothing is cut off.
 func TestPagesAreReadWithoutScriptAtAnyWidth(t *testing.T) {
 	inEachScheme(t, pagesAreReadWithoutScriptAtAnyWidth)
 }
 
-func pagesAreReadWithoutScriptAtAnyWidth(t *testing.T, p *profile) {
-	died := make(chan object.DeadLetter, 1)
-	s := serve(p, auth.Admin, nil, bells(died))
-	long := "a-name-without-a-place-to-break-it-that-is-longer-than-the-screen-is-wide/and-goes-on"
-	s.call(long, "ring", long)
-	s.call(long, "die", long)
-	<-died
-	b := s.signIn("overview")
-	b.do(chromedp.EmulateViewport(320, 640), func(ctx context.Context, _ *chromedp.Target) (v chromedp.Void, err error) {
+// narrow has a tab show pages in 320 pixels, each made of four of the screen, without script.
+func (b *tab) narrow() {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(320, 640, chromedp.EmulateScale(2)), func(ctx context.Context, _ *chromedp.Target) (v chromedp.Void, err error) {
 		_, err = chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		return v, err
 	})
+}
+
+// readable wants that the page has a text and is as wide as the window, without script.
+func (b *tab) readable(page, want string) {
+	b.t.Helper()
+	if !is[bool](b, "document.querySelector('main').innerText.includes("+quote(want)+")") {
+		b.t.Errorf("%s has no %q: %s", page, want, b.seen())
+	}
+	if wide := is[int](b, "document.documentElement.scrollWidth"); wide > 320 {
+		b.t.Errorf("%s is %d pixels wide", page, wide)
+	}
+	if is[bool](b, "!document.querySelector('#pause').hidden") {
+		b.t.Errorf("%s offers to pause without script", page)
+	}
+}
+
+func pagesAreReadWithoutScriptAtAnyWidth(t *testing.T, p *profile) {
+	s := furnish(p)
+	long := "tower-without-a-place-to-break-it-that-is-longer-than-the-screen-is-wide/and-goes-on"
+	s.call(long, "ring", long)
+	b := s.signIn("overview")
+	b.narrow()
 	for page, want := range map[string]string{
-		"overview": long, "classes": "bell", "recoveries": "0 executions", "objects?class=bell": long,
-		"object?class=bell&name=" + long: "alarm, died", "value?class=bell&key=text&name=" + long: long, "delete?class=bell&name=" + long: "cannot be undone", "nothing": "404",
+		"objects?class=bell": long, "object?class=bell&name=" + long: "Newest events", "value?class=bell&key=" + long + "&name=" + long: long, "delete?class=bell&name=" + long: "cannot be undone", "nothing": "404",
 	} {
 		b.visit(s.url(page))
-		if !is[bool](b, "document.querySelector('main').innerText.includes("+quote(want)+")") {
-			t.Errorf("%s has no %q: %s", page, want, b.seen())
+		b.readable(page, want)
+	}
+	for _, stop := range s.tour() {
+		b.visit(s.url(stop.at))
+		title := is[string](b, `document.querySelector("h1").innerText`)
+		if title == "" {
+			t.Errorf("%s has no title", stop.at)
 		}
-		if wide := is[int](b, "document.documentElement.scrollWidth"); wide > 320 {
-			t.Errorf("%s is %d pixels wide", page, wide)
-		}
-		if is[bool](b, "!document.querySelector('#pause').hidden") {
-			t.Errorf("%s offers to pause without script", page)
-		}
+		b.readable(stop.at, title)
 	}
 }

@@ -17,43 +17,56 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// pictured are the pages that the documents show, by the names of their files.
-var pictured = map[string]string{
-	"overview": "overview", "classes": "classes", "objects": "objects?class=bell", "object": "object?class=bell&name=tower", "recoveries": "recoveries",
-	"jobs": "jobs", "run": "job?class=order&name=4711", "pool": "pool?pool=thumb", "task": "task?pool=thumb&task=0-1", "dead": "dead", "backups": "backups", "audit": "audit",
-}
-
-// Each page of the documents shows itself in a light and a dark picture. HOLDFAST_SCREENSHOTS names the directory to
+// Each page shows itself in a light and a dark picture, for the documents. HOLDFAST_SCREENSHOTS names the directory to
 // keep them in:
 //
 //	HOLDFAST_SCREENSHOTS=$PWD/docs/pages go test -run Screenshots ./server/dashboard/browser
 func TestScreenshots(t *testing.T) {
 	dir := cmp.Or(os.Getenv("HOLDFAST_SCREENSHOTS"), t.TempDir())
 	s := furnish(newProfile(t, "light"))
-	b := s.signIn("overview")
+	b := s.open()
 	b.do(chromedp.EmulateViewport(width, height))
-	for name, page := range pictured {
-		b.visit(s.url(page))
-		if name != "audit" && name != "backups" { // which are of one moment
-			b.until(live)
+	b.visit(s.url("overview"))
+	b.until(`document.querySelector("[name=token]")`)
+	taken := map[string]bool{}
+	b.picture(dir, "signin", taken)
+	s.signInOn(b, "overview")
+	for _, stop := range s.tour() {
+		b.visit(s.url(stop.at))
+		b.picture(dir, stop.page, taken)
+	}
+	s.finishTour(b, func(at string) { b.picture(dir, at, taken) })
+	for _, name := range templates(t) {
+		if !taken[name] {
+			t.Errorf("there is no picture of %s", name)
 		}
-		brightness := map[string]float64{}
-		for _, scheme := range []string{"light", "dark"} {
-			b.media(scheme)
-			file, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-			if err == nil {
-				err = os.WriteFile(filepath.Join(dir, name+"-"+scheme+".png"), file, 0o644)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if brightness[scheme], err = checkPicture(file); err != nil {
-				t.Errorf("%s, %s: %v", name, scheme, err)
-			}
+	}
+}
+
+// picture takes the pictures of a page, if there are none yet.
+func (b *tab) picture(dir, name string, taken map[string]bool) {
+	b.t.Helper()
+	if taken[name] {
+		return
+	}
+	taken[name] = true
+	b.until(live + ` || !document.querySelector("[hx-trigger=stale]")`)
+	brightness := map[string]float64{}
+	for _, scheme := range []string{"light", "dark"} {
+		b.media(scheme)
+		file, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name+"-"+scheme+".png"), file, 0o644)
 		}
-		if light, dark := brightness["light"], brightness["dark"]; light < 0.6 || dark > 0.4 {
-			t.Errorf("%s: the light picture has a brightness of %.2f, and the dark one of %.2f", name, light, dark)
+		if err != nil {
+			b.t.Fatal(err)
 		}
+		if brightness[scheme], err = checkPicture(file); err != nil {
+			b.t.Errorf("%s, %s: %v", name, scheme, err)
+		}
+	}
+	if light, dark := brightness["light"], brightness["dark"]; light < 0.6 || dark > 0.4 {
+		b.t.Errorf("%s: the light picture has a brightness of %.2f, and the dark one of %.2f", name, light, dark)
 	}
 }
 

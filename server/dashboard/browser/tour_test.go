@@ -133,7 +133,7 @@ func (s *site) until(class, name, kind string) {
 // stop is a page of the tour: the name of its template, and the address.
 type stop struct{ page, at string }
 
-// tour are all pages of a site that is furnished, but for that of a bulk run and the one for signing in.
+// tour are all pages of a site that is furnished, but for those of bulk runs and the one for signing in.
 func (s *site) tour() []stop {
 	s.t.Helper()
 	dead, err := s.host.DeadLetters(s.t.Context(), object.DeadLettersOptions{Class: "bell", Limit: 1})
@@ -155,7 +155,7 @@ var fixed = []stop{
 	{"recoveries", "recoveries"}, {"backups", "backups"}, {"webhooks", "webhooks"}, {"audit", "audit"}, {"problem", "nothing"},
 }
 
-// tourOf goes to each page, and to that of a bulk run at last.
+// tourOf goes to each page, and to those of finishTour at last.
 func (s *site) tourOf(b *tab, look func(at string)) {
 	s.t.Helper()
 	for _, stop := range s.tour() {
@@ -165,10 +165,19 @@ func (s *site) tourOf(b *tab, look func(at string)) {
 		}
 		look(stop.at)
 	}
+	s.finishTour(b, look)
+}
+
+// finishTour goes to the pages that a form leads to: those of bulk runs, and of a new secret.
+func (s *site) finishTour(b *tab, look func(at string)) {
+	s.t.Helper()
 	b.visit(s.url("bulk?do=replay&class=bell"))
 	b.leave("main form button")
 	b.until(has("It has ended."))
 	look("bulkrun")
+	b.leave(`main a[href=bulkruns]`)
+	b.until(has("replay dead letters"))
+	look("bulkruns")
 	b.visit(s.url("webhook?id=" + s.subscribed))
 	b.leave(`form[action^=webhookrotate] button`)
 	look("webhooksecret")
@@ -176,17 +185,28 @@ func (s *site) tourOf(b *tab, look func(at string)) {
 
 // The tour has each page that there is a template for.
 func TestTourIsWhole(t *testing.T) {
+	seen := map[string]bool{"bulkrun": true, "bulkruns": true, "webhook": true, "webhooksecret": true, "signin": true, "letter": true}
+	for _, stop := range fixed {
+		seen[stop.page] = true
+	}
+	for _, name := range templates(t) {
+		if !seen[name] {
+			t.Errorf("the tour has no page %s", name)
+		}
+	}
+}
+
+// templates are the names of all pages.
+func templates(t *testing.T) (names []string) {
+	t.Helper()
 	entries, err := os.ReadDir("../page")
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]bool{"bulkrun": true, "webhook": true, "webhooksecret": true, "signin": true, "letter": true, "frame": true, "shared": true}
-	for _, stop := range fixed {
-		seen[stop.page] = true
-	}
 	for _, e := range entries {
-		if name := strings.TrimSuffix(e.Name(), ".html"); !seen[name] {
-			t.Errorf("the tour has no page %s", name)
+		if name := strings.TrimSuffix(e.Name(), ".html"); name != "frame" && name != "shared" {
+			names = append(names, name)
 		}
 	}
+	return names
 }

@@ -44,8 +44,8 @@ func (b *tab) press(verb string) {
 	b.leave(`main form[action*="` + verb + `"] button, main a.button[href*="` + verb + `"]`)
 }
 
-// Proves V11, V13: all dead letters that match are counted, replayed after a question, and the page tells how far it is
-// by itself until all are done.
+// Proves V11, V13, V21: all dead letters that match are counted, replayed after a question, and the page tells how far it
+// is by itself until all are done. The page Bulk has the run.
 func TestReplayAllDeadLetters(t *testing.T) { inEachScheme(t, replayAllDeadLetters) }
 
 func replayAllDeadLetters(t *testing.T, p *profile) {
@@ -82,7 +82,9 @@ func replayAllDeadLetters(t *testing.T, p *profile) {
 			t.Fatal(err)
 		}
 	}
-	b.leave(`main a[href="dead"]`)
+	b.leave(`nav a[href=bulkruns]`)
+	b.until(has("replay dead letters") + ` && ` + has(fmt.Sprintf("%d of %d", n, n)))
+	b.leave(`nav a[href="dead"]`)
 	b.until(has("There is none here"))
 }
 

@@ -87,7 +87,7 @@ var mended bool
 var Thumbs = workerpool.New(workerpool.Config[Picture, string]{
 	Name:        "thumb",
 	Concurrency: 4,
-	KeepDone:    10 * time.Minute,
+	Retention:   jobs.Retention{Completed: 10 * time.Minute, Cancelled: 10 * time.Minute},
 	Retry:       jobs.Retry{MaxAttempts: 2},
 	Work: func(_ context.Context, t *workerpool.Task[Picture]) (string, error) {
 		if t.In.Bad && !mended {

@@ -44,7 +44,7 @@ func (c *check) generations(name string, book *batched, batch Batch) map[string]
 	put := func(g uint64, ids []string) {
 		for _, id := range ids {
 			if before, ok := place[id]; ok {
-				c.broken("D2", "event %q of %s is in generations %d and %d", id, name, before, g)
+				c.doubled("D2", "event %q of %s is in generations %d and %d", id, name, before, g)
 			}
 			place[id] = g
 		}

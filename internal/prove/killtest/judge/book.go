@@ -8,6 +8,11 @@ import (
 
 // Book is the log of all lives of one store.
 type Book struct {
+	// Several says that lives of several processes overlap, as in a cluster. A line of a process that was paused may then come
+	// late, so what rests on the order of lines alone is not judged: which of two effects came first, and which Pause or Resume was
+	// the last.
+	Several bool
+
 	calls    map[uint64]*call
 	keyed    map[string]*keyed // calls with an idempotency key, by verb, object and key
 	counters map[string]*counted
@@ -49,6 +54,7 @@ type keyed struct {
 type Violation struct {
 	Promise string // its number in docs/CONTRACT.md
 	Lost    int    // acknowledged calls that are lost
+	Double  bool   // something has happened twice in the store
 	Text    string
 }
 
@@ -59,7 +65,11 @@ func broken(promise, format string, args ...any) Violation {
 }
 
 func lost(promise string, n int, format string, args ...any) Violation {
-	return Violation{promise, n, fmt.Sprintf(format, args...)}
+	return Violation{Promise: promise, Lost: n, Text: fmt.Sprintf(format, args...)}
+}
+
+func doubled(promise, format string, args ...any) Violation {
+	return Violation{Promise: promise, Double: true, Text: fmt.Sprintf(format, args...)}
 }
 
 // find notes a violation that the log alone shows.
@@ -210,6 +220,10 @@ type check struct {
 
 func (c *check) broken(promise, format string, args ...any) {
 	c.all = append(c.all, broken(promise, format, args...))
+}
+
+func (c *check) doubled(promise, format string, args ...any) {
+	c.all = append(c.all, doubled(promise, format, args...))
 }
 
 func (c *check) lost(promise string, n int, format string, args ...any) {

@@ -106,6 +106,12 @@ func TestGoodHistory(t *testing.T) {
 	}
 }
 
+// doubles are the histories in which something has happened twice.
+var doubles = map[string]bool{
+	"more adds than calls": true, "refused add that is there": true, "key counted twice": true, "alarm fired twice": true,
+	"event flushed twice": true, "task stored twice": true, "task ended twice": true,
+}
+
 // Each way to lose, to double or to invent something is found, and named.
 func TestBrokenHistories(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -227,10 +233,14 @@ func TestBrokenHistories(t *testing.T) {
 			h := good()
 			c.do(h)
 			found := h.judge()
-			lost, named := 0, false
+			lost, named, double := 0, false, false
 			for _, v := range found {
 				lost += v.Lost
 				named = named || v.Promise == c.promise
+				double = double || v.Double
+			}
+			if want := doubles[name]; double != want {
+				t.Errorf("want %t; found something doubled is %t: %v", want, double, found)
 			}
 			if !named || lost != c.lost {
 				t.Errorf("want %s and %d lost; found %d lost: %v", c.promise, c.lost, lost, found)
@@ -300,5 +310,30 @@ func TestRepeats(t *testing.T) {
 	}
 	if len(keys) != 3 || keys[0] != "k2" || strings.Contains(strings.Join(keys, " "), "l/") {
 		t.Errorf("repeats %v", keys)
+	}
+}
+
+// With several processes the order of their lines proves nothing, and everything else is judged as before.
+func TestSeveralProcesses(t *testing.T) {
+	h := good()
+	h.done(50, Line{Verb: Resume, On: "l"}, Line{})
+	h.effect(Line{Verb: Work, On: "pool/0-1", IDs: []string{"x"}, Text: "chain", Key: "p/1"})
+	h.remove(func(l Line) bool { return l.Op == 45 })
+	h.effect(Line{Verb: Work, On: "tray/0-1", IDs: []string{"z"}, Key: "y/1", N: 2})
+	h.done(45, Line{Verb: Finish, On: "tray/0-1", N: 1}, Line{})
+	for several, want := range map[bool]int{false: 3, true: 0} {
+		b := NewBook()
+		b.Several = several
+		for _, l := range h.lines {
+			b.Read(l)
+		}
+		if v := b.Check(&h.stored, true); len(v) != want {
+			t.Errorf("several %t: found %v", several, v)
+		}
+		change(h.stored.Loops, "l", func(l *Loop) { l.Status = "failed" })
+		if v := b.Check(&h.stored, true); !slices.ContainsFunc(v, func(v Violation) bool { return v.Promise == "R4" }) {
+			t.Errorf("several %t: a failed job is not found in %v", several, v)
+		}
+		change(h.stored.Loops, "l", func(l *Loop) { l.Status = "paused" })
 	}
 }

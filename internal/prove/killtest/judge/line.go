@@ -13,6 +13,7 @@ const (
 	Trouble   Kind = "trouble"   // the program saw an impossible answer
 	Began     Kind = "began"     // the program has begun, and takes a SIGTERM
 	Opened    Kind = "opened"    // its host is open
+	Finished  Kind = "finished"  // nothing is left to do
 )
 
 // Verb is the action of a call or an effect.
@@ -53,4 +54,6 @@ type Line struct {
 	N    uint64   `json:"n,omitempty"`
 	IDs  []string `json:"ids,omitempty"`
 	Text string   `json:"t,omitempty"`
+	// At is when the line was written, in nanoseconds of the clock of the machine; 0 if the program does not say.
+	At int64 `json:"at,omitempty"`
 }

@@ -23,10 +23,10 @@ func (w *worked) ending(l Line) { w.stale[l.Op] = l.N < w.last }
 func (b *Book) finished(c Line) {
 	w := at(b.work, c.On)
 	switch {
-	case w.stale[c.Op]:
+	case w.stale[c.Op] && !b.Several:
 		b.find(broken("J8", "the end of attempt %d of task %s was accepted, and attempt %d had begun before", c.N, c.On, w.last))
 	case w.finished:
-		b.find(broken("W2", "task %s was ended twice", c.On))
+		b.find(doubled("W2", "task %s was ended twice", c.On))
 	}
 	w.finished = true
 }
@@ -61,7 +61,7 @@ func (b *Book) began(l Line) {
 	}
 	partition, number := splitTask(l.On)
 	chain := partition + " " + l.Text
-	if number < b.chains[chain] {
+	if number < b.chains[chain] && !b.Several {
 		b.find(broken("W3", "task %s began again after task %s-%d of the same key", l.On, partition, b.chains[chain]))
 	}
 	b.chains[chain] = max(b.chains[chain], number)
@@ -79,7 +79,7 @@ func (c *check) tasks() {
 	for id, task := range c.stored.Tasks {
 		c.task(id, task)
 		if other, ok := ids[task.Name]; ok {
-			c.broken("W8", "tasks %s and %s are both %q", id, other, task.Name)
+			c.doubled("W8", "tasks %s and %s are both %q", id, other, task.Name)
 		}
 		ids[task.Name] = id
 		partition, _ := splitTask(id)

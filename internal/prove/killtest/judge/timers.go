@@ -34,7 +34,7 @@ func (c *check) timers() {
 			c.broken("A2", "timer %s waits for token %d, and an alarm stored is %t", name, timer.Pending, timer.Alarm)
 		}
 		if timer.Spurious > 0 {
-			c.broken("A4", "the alarm of timer %s came %d times for no token: it fired twice", name, timer.Spurious)
+			c.doubled("A4", "the alarm of timer %s came %d times for no token: it fired twice", name, timer.Spurious)
 		}
 		for token, open := range book.maybe {
 			if timer.Tokens[token] == "" && !open {

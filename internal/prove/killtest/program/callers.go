@@ -24,7 +24,7 @@ const (
 )
 
 // tell makes a call: a line before it, and one with its answer.
-func (p *program) tell(l judge.Line, call func(*judge.Line) error) error {
+func (p *Program) tell(l judge.Line, call func(*judge.Line) error) error {
 	l.Kind, l.Op = judge.Call, p.ops.Add(1)
 	p.journal.write(l)
 	answer := judge.Line{Kind: judge.Ack, Op: l.Op}
@@ -69,7 +69,7 @@ const NoSpace = "no space"
 
 // caller is one of the goroutines that call at the same time.
 type caller struct {
-	*program
+	*Program
 	id   int
 	rand *rand.Rand
 	n    int // calls so far
@@ -82,7 +82,7 @@ func (c *caller) name() string {
 }
 
 // callers are the loops of all callers, each with its kind of call.
-func (p *program) callers() []func(*caller) error {
+func (p *Program) callers() []func(*caller) error {
 	var all []func(*caller) error
 	several := func(n int, f func(*caller, int) error) {
 		for i := range n {
@@ -183,7 +183,7 @@ func (c *caller) submits(int) error {
 }
 
 // repeatable makes a call that has an idempotency key.
-func (p *program) repeatable(l judge.Line) error {
+func (p *Program) repeatable(l judge.Line) error {
 	return p.tell(l, func(a *judge.Line) (err error) {
 		switch l.Verb {
 		case judge.Once:
@@ -199,7 +199,7 @@ func (p *program) repeatable(l judge.Line) error {
 	})
 }
 
-func (p *program) submit(l judge.Line) (string, error) {
+func (p *Program) submit(l judge.Line) (string, error) {
 	opts := []workerpool.Option{workerpool.Idempotent(l.Key, 0), workerpool.Key(l.Text), workerpool.Priority(int(l.N) % 4)}
 	if l.On == TrayClass {
 		ref, err := p.tray.Enqueue(p.ctx, p.host, TaskInput{l.Key, l.Text, easy}, opts...)
@@ -217,7 +217,7 @@ func (p *program) submit(l judge.Line) (string, error) {
 }
 
 // claims is an outside worker. It sometimes holds a task for longer than its lease, and
-// ends it all the same. A slow worker may report its begin after the task was given to
+// ends it all the same, but not in the last life. A slow worker may report its begin after the task was given to
 // another and the next task of the key has begun, so the order of keys is not reported
 // for claimed tasks.
 func (c *caller) claims(int) error {
@@ -228,8 +228,8 @@ func (c *caller) claims(int) error {
 		c.journal.write(judge.Line{
 			Kind: judge.Effect, Verb: judge.Work, On: id, N: uint64(t.Attempt), IDs: []string{t.In.Name}, Key: t.OutsideKey,
 		})
-		if c.rand.IntN(4) == 0 {
-			c.pause(2 * trayLease)
+		if !c.config.Finish && c.rand.IntN(4) == 0 {
+			c.pause(2 * c.lease)
 		}
 		if err := c.tally(c.ctx, c.host, t.OutsideKey); err != nil {
 			return err

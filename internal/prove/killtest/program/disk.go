@@ -39,7 +39,7 @@ func (d *disk) Unwrap() vfs.FS { return d.FS }
 // fillDisk lets the disk become full when the configuration says so, and free
 // again. A store looks at the free space only every few MiB, so somebody writes
 // them.
-func (p *program) fillDisk(ctx context.Context, d *disk) {
+func (p *Program) fillDisk(ctx context.Context, d *disk) {
 	if p.config.FullAfter <= 0 {
 		return
 	}
@@ -64,21 +64,21 @@ func (p *program) fillDisk(ctx context.Context, d *disk) {
 
 // limitFiles makes writes beyond a length fail, when the configuration says so.
 // The signal that comes with it is ignored, so that the write returns EFBIG.
-func (p *program) limitFiles() {
-	if p.config.LimitBytes == 0 {
+func (c Config) limitFiles() {
+	if c.LimitBytes == 0 {
 		return
 	}
 	signal.Ignore(syscall.SIGXFSZ)
 	limit := func() {
-		l := syscall.Rlimit{Cur: p.config.LimitBytes, Max: p.config.LimitBytes}
+		l := syscall.Rlimit{Cur: c.LimitBytes, Max: c.LimitBytes}
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &l); err != nil {
 			fmt.Fprintln(os.Stderr, "program: limit the length of files:", err)
 			os.Exit(ExitShutdown)
 		}
 	}
-	if p.config.LimitAfter == 0 {
+	if c.LimitAfter == 0 {
 		limit()
 		return
 	}
-	seams.Clock.AfterFunc(p.config.LimitAfter, limit)
+	seams.Clock.AfterFunc(c.LimitAfter, limit)
 }

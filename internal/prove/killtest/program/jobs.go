@@ -68,11 +68,8 @@ func classOptions() object.ClassOptions {
 	return object.ClassOptions{AlarmRetry: patient, MaxAlarmCrashes: manyCrashes}
 }
 
-// trayLease is for how long a task is claimed.
-const trayLease = 5 * time.Millisecond
-
 // define makes the classes.
-func (p *program) define() []object.Definition {
+func (p *Program) define() {
 	counters := object.Define(CounterClass, newCounter)
 	p.add = object.Handle(counters, "add", (*counter).add)
 	p.once = object.Handle(counters, "once", (*counter).once)
@@ -98,13 +95,13 @@ func (p *program) define() []object.Definition {
 		Queues: map[string]int{"": 1, "fast": 3}, Retry: retry(), OnDead: p.dead,
 	})
 	p.tray = workerpool.New(workerpool.Config[TaskInput, string]{
-		Name: TrayClass, Concurrency: 8, MaxQueued: 100, Lease: trayLease, Retry: retry(),
+		Name: TrayClass, Concurrency: 8, MaxQueued: 100, Lease: p.lease, Retry: retry(),
 	})
-	return []object.Definition{counters, timers, ballast, p.loop, p.batch, p.pool, p.tray}
+	p.classes = []object.Definition{counters, timers, ballast, p.loop, p.batch, p.pool, p.tray}
 }
 
 // run is one run of a continuous job. Each fifth needs a second attempt.
-func (p *program) run(ctx context.Context, r *continuous.Run[LoopState]) error {
+func (p *Program) run(ctx context.Context, r *continuous.Run[LoopState]) error {
 	p.journal.write(judge.Line{Kind: judge.Effect, Verb: judge.Run, On: r.ID, N: r.Number, Key: r.Key})
 	if err := p.tally(ctx, r, r.Key); err != nil {
 		return err
@@ -117,7 +114,7 @@ func (p *program) run(ctx context.Context, r *continuous.Run[LoopState]) error {
 }
 
 // flush is a flush of a debounce job. Each third needs a second attempt.
-func (p *program) flush(ctx context.Context, f *debounce.Flush[BatchEvent, struct{}]) error {
+func (p *Program) flush(ctx context.Context, f *debounce.Flush[BatchEvent, struct{}]) error {
 	ids := make([]string, len(f.Events))
 	for i, e := range f.Events {
 		ids[i] = e.ID
@@ -133,7 +130,7 @@ func (p *program) flush(ctx context.Context, f *debounce.Flush[BatchEvent, struc
 }
 
 // work is a task. Its output is its name.
-func (p *program) work(ctx context.Context, t *workerpool.Task[TaskInput]) (string, error) {
+func (p *Program) work(ctx context.Context, t *workerpool.Task[TaskInput]) (string, error) {
 	p.journal.write(judge.Line{
 		Kind: judge.Effect, Verb: judge.Work, On: PoolClass + "/" + t.ID.String(), N: uint64(t.Attempt),
 		IDs: []string{t.In.Name}, Text: t.In.Text, Key: t.OutsideKey,
@@ -151,13 +148,13 @@ func (p *program) work(ctx context.Context, t *workerpool.Task[TaskInput]) (stri
 	return t.In.Name, p.tally(ctx, t, t.OutsideKey)
 }
 
-func (p *program) dead(_ context.Context, d workerpool.DeadLetter[TaskInput]) error {
+func (p *Program) dead(_ context.Context, d workerpool.DeadLetter[TaskInput]) error {
 	p.journal.write(judge.Line{Kind: judge.Effect, Verb: judge.Dead, On: PoolClass + "/" + d.ID.String()})
 	return nil
 }
 
 // tally counts a work on a counter under its outside key.
-func (p *program) tally(ctx context.Context, from object.Caller, key string) error {
+func (p *Program) tally(ctx context.Context, from object.Caller, key string) error {
 	name := "sum-" + string('0'+key[len(key)-1]%4)
 	return p.tell(judge.Line{Verb: judge.Tally, On: name, Key: key}, func(l *judge.Line) (err error) {
 		l.N, err = p.once.Call(ctx, from, name, key, object.Idempotent(key, 0))

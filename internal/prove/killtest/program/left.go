@@ -13,7 +13,7 @@ import (
 func absent(err error) bool { return errors.Is(err, jobs.ErrNotFound) }
 
 // left names something that is left to do, or is empty.
-func (p *program) left() (string, error) {
+func (p *Program) left() (string, error) {
 	for i := range timers {
 		on := fmt.Sprintf("timer-%d", i)
 		if token, err := p.pending.Call(p.ctx, p.host, on, struct{}{}); err != nil || token != 0 {
@@ -45,7 +45,7 @@ func (p *program) left() (string, error) {
 
 // leftOfPool names a partition that has yet to tell of a dead letter: a row "h/"
 // is one that waits, an open execution one that is being told of.
-func (p *program) leftOfPool() (string, error) {
+func (p *Program) leftOfPool() (string, error) {
 	for i := range Partitions {
 		in, err := p.host.Inspect(p.ctx, p.pool.ID(strconv.Itoa(i)))
 		if err != nil || in.Execution {

@@ -15,6 +15,8 @@ import (
 
 // journal writes lines. Each is one write, and add returns after it.
 type journal struct {
+	timed bool // each line says when it was written
+
 	mu  sync.Mutex
 	out io.Writer
 	buf bytes.Buffer
@@ -24,6 +26,9 @@ func (j *journal) write(l judge.Line) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.buf.Reset()
+	if j.timed {
+		l.At = seams.Clock.Now().UnixNano()
+	}
 	err := json.NewEncoder(&j.buf).Encode(l)
 	if err == nil {
 		_, err = j.out.Write(j.buf.Bytes())

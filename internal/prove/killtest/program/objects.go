@@ -79,12 +79,12 @@ type TimerState struct {
 
 // timer is an object that sets its alarm for one token after another.
 type timer struct {
-	p     *program
+	p     *Program
 	st    *object.State
 	state TimerState
 }
 
-func (p *program) newTimer(ctx context.Context, st *object.State) (*timer, error) {
+func (p *Program) newTimer(ctx context.Context, st *object.State) (*timer, error) {
 	t := &timer{p: p, st: st}
 	_, err := st.Storage().GetInto(ctx, StateKey, &t.state)
 	return t, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -23,13 +24,15 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
-// program is one life.
-type program struct {
+// Program is the classes and the callers of one process. It serves on one host at a time.
+type Program struct {
 	config  Config
 	journal *journal
+	lease   time.Duration
 	ops     atomic.Uint64
 	ctx     context.Context // of the calls; it never ends
 	host    *object.Host
+	classes []object.Definition
 
 	add, read *object.Method[struct{}, uint64]
 	once      *object.Method[string, uint64]
@@ -40,6 +43,40 @@ type program struct {
 	batch     *debounce.Job[BatchEvent, struct{}]
 	pool      *workerpool.Pool[TaskInput, string] // runs its tasks
 	tray      *workerpool.Pool[TaskInput, string] // with tasks for outside workers
+}
+
+// New returns a program with its log on out. timed lines say when they were written, and lease is for how long a task of the
+// tray is claimed: somewhat longer than a commit takes.
+func New(out io.Writer, timed bool, lease time.Duration) *Program {
+	p := &Program{journal: &journal{out: out, timed: timed}, lease: lease, ctx: context.Background()}
+	p.define()
+	return p
+}
+
+// Definitions are the classes that a host of the program must have.
+func (p *Program) Definitions() []object.Definition { return p.classes }
+
+// Logger makes a line of each recovery, and writes warnings and errors to stderr.
+func (p *Program) Logger() *slog.Logger { return newLogger(p.journal) }
+
+// Say writes a line to the log.
+func (p *Program) Say(l judge.Line) { p.journal.write(l) }
+
+// Serve calls the objects of a host as the configuration says, until ctx ends or, with Config.Finish, until nothing is left
+// to do. The host stays open.
+func (p *Program) Serve(ctx context.Context, host *object.Host, c Config) error {
+	p.take(host, c)
+	if c.Finish {
+		return p.finish(ctx)
+	}
+	p.callAll(ctx, func() {})
+	return nil
+}
+
+// take sets the host and the configuration of the next calls.
+func (p *Program) take(host *object.Host, c Config) {
+	p.host, p.config = host, c
+	p.ops.Store(max(p.ops.Load(), c.FirstOp))
 }
 
 // StoreOptions are those of the store: small, so that tables and logs change often
@@ -57,22 +94,22 @@ const shutdownTime = time.Second
 // Main lives the life that the configuration describes, with its log on out, and
 // returns the exit code.
 func Main(c Config, out io.Writer) int {
-	p := &program{config: c, journal: &journal{out: out}, ctx: context.Background()}
-	p.ops.Store(c.FirstOp)
+	p := New(out, false, 5*time.Millisecond)
 	stop, release := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer release()
-	p.journal.write(judge.Line{Kind: judge.Began})
+	p.Say(judge.Line{Kind: judge.Began})
 	disk := newDisk()
 	disk.full.Store(c.FullAfter < 0)
-	p.limitFiles()
-	options := object.Options{Storage: StoreOptions(c.Dir), Logger: newLogger(p.journal), IdleAfter: 20 * time.Millisecond}
+	c.limitFiles()
+	options := object.Options{Storage: StoreOptions(c.Dir), Logger: p.Logger(), IdleAfter: 20 * time.Millisecond}
 	options.Storage.Pebble.FS = disk
-	var err error
-	if p.host, err = object.Open(options, p.define()...); err != nil {
+	host, err := object.Open(options, p.classes...)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "program: open:", err)
 		return ExitFailed
 	}
-	p.journal.write(judge.Line{Kind: judge.Opened})
+	p.take(host, c)
+	p.Say(judge.Line{Kind: judge.Opened})
 	done, ended := context.WithCancel(stop)
 	defer ended()
 	go func() {
@@ -83,16 +120,16 @@ func Main(c Config, out io.Writer) int {
 	if c.Finish {
 		err = p.finish(done)
 	} else {
-		p.callAll(done)
+		p.callAll(done, func() { _ = p.shutdown() }) // end has its error
 	}
 	return p.end(err)
 }
 
-// callAll lets everybody call until ctx ends.
-func (p *program) callAll(ctx context.Context) {
+// callAll lets everybody call until ctx ends, and then calls last under the last calls, unless the host has failed.
+func (p *Program) callAll(ctx context.Context, last func()) {
 	var all sync.WaitGroup
 	for i, call := range p.callers() {
-		c := &caller{program: p, id: i, rand: rand.New(rand.NewPCG(p.config.Seed, uint64(i)))}
+		c := &caller{Program: p, id: i, rand: rand.New(rand.NewPCG(p.config.Seed, uint64(i)))}
 		all.Go(func() {
 			for ctx.Err() == nil {
 				if err := call(c); err != nil {
@@ -104,7 +141,7 @@ func (p *program) callAll(ctx context.Context) {
 	all.Go(func() { p.repeat(ctx) })
 	<-ctx.Done()
 	if p.host.Err() == nil {
-		all.Go(func() { p.shutdown() }) // under the last calls
+		all.Go(last)
 	}
 	all.Wait()
 }
@@ -113,20 +150,20 @@ func (p *program) callAll(ctx context.Context) {
 var seams = seam.Seams{}.WithDefaults()
 
 // pause lets others work, between two calls.
-func (p *program) pause(d time.Duration) { _ = seams.Sleep(p.ctx, d) } // p.ctx never ends
+func (p *Program) pause(d time.Duration) { _ = seams.Sleep(p.ctx, d) } // p.ctx never ends
 
 // repeat makes calls of earlier lives again, until they are answered.
-func (p *program) repeat(ctx context.Context) {
+func (p *Program) repeat(ctx context.Context) {
 	for _, l := range p.config.Repeat {
 		l.Kind, l.Op = "", 0
-		for p.repeatable(l) != nil && ctx.Err() == nil {
+		for ctx.Err() == nil && p.repeatable(l) != nil {
 			p.pause(time.Millisecond)
 		}
 	}
 }
 
 // end shuts the host down and returns the exit code.
-func (p *program) end(err error) int {
+func (p *Program) end(err error) int {
 	failed := p.host.Err() != nil && !errors.Is(p.host.Err(), object.ErrShutdown)
 	err = errors.Join(err, p.shutdown())
 	switch {
@@ -140,20 +177,20 @@ func (p *program) end(err error) int {
 	return ExitOK
 }
 
-func (p *program) shutdown() error {
+func (p *Program) shutdown() error {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
 	defer cancel()
 	return p.host.Shutdown(ctx)
 }
 
 // finish makes the last calls again, and waits until nothing is left to do.
-func (p *program) finish(ctx context.Context) error {
+func (p *Program) finish(ctx context.Context) error {
 	repeated := make(chan struct{})
 	go func() {
 		defer close(repeated)
 		p.repeat(ctx)
 	}()
-	c := &caller{program: p, rand: rand.New(rand.NewPCG(p.config.Seed, 0))}
+	c := &caller{Program: p, rand: rand.New(rand.NewPCG(p.config.Seed, 0))}
 	for again := true; again; { // a full tray takes no task before some are claimed
 		select {
 		case <-repeated:

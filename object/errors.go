@@ -163,6 +163,7 @@ func (e *PanicError) Unwrap() error { return &e.PanicError }
 // ends its goroutine, guard gives the error to exit, because nothing after it runs.
 func guard(id *storage.ID, code func() error, exit func(error)) error {
 	return seam.Guard(code, func(p *seam.PanicError) error {
+		p.TakeStack()
 		err := &PanicError{*id, *p}
 		if p.Exited() {
 			exit(err)

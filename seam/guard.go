@@ -9,7 +9,7 @@ import (
 // in the field.
 type PanicError struct {
 	Value any    // the argument of panic; nil if the code called runtime.Goexit
-	Stack []byte // of the goroutine that ran the code
+	Stack []byte // of the goroutine that ran the code; see TakeStack
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
@@ -23,6 +23,15 @@ func (e *PanicError) Unwrap() error {
 // Exited reports whether the code did not panic but ended its goroutine by
 // runtime.Goexit, as testing.T.FailNow does.
 func (e *PanicError) Exited() bool { return e.Value == nil }
+
+// TakeStack sets Stack to that of the calling goroutine, if it is empty. Guard has taken the stack of a panic. It leaves
+// that of a runtime.Goexit to caught, because most such ends are on purpose, as by Exit, and a stack takes some
+// microseconds.
+func (e *PanicError) TakeStack() {
+	if e.Stack == nil {
+		e.Stack = debug.Stack()
+	}
+}
 
 // Guard runs user code and returns its error. If the code panics, Guard returns the
 // error that caught makes of the panic. If the code ends its goroutine, no caller of
@@ -39,7 +48,11 @@ func Guard(code func() error, caught func(p *PanicError) error) (err error) {
 		if _, ok := v.(Killed); ok {
 			panic(v)
 		}
-		err = caught(&PanicError{Value: v, Stack: debug.Stack()})
+		p := &PanicError{Value: v}
+		if !p.Exited() {
+			p.TakeStack()
+		}
+		err = caught(p)
 	}()
 	err = code()
 	returned = true

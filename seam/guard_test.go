@@ -42,10 +42,33 @@ func TestGuardOfCodeThatExits(t *testing.T) {
 		_ = seam.Guard(func() error { runtime.Goexit(); return nil }, func(p *seam.PanicError) error { told <- p; return p })
 		t.Error("the goroutine has gone on")
 	}()
-	if p := <-told; p == nil || !p.Exited() || p.Unwrap() != nil {
+	if p := <-told; p == nil || !p.Exited() || p.Unwrap() != nil || p.Stack != nil {
 		t.Errorf("told of %v", p)
 	}
 	<-told
+}
+
+// The stack of code that exits is taken where it is asked for, and that of a panic stays what it was.
+func TestTakeStack(t *testing.T) {
+	done := make(chan string)
+	go func() {
+		_ = seam.Guard(func() error { runtime.Goexit(); return nil }, func(p *seam.PanicError) error {
+			p.TakeStack()
+			done <- string(p.Stack)
+			return p
+		})
+	}()
+	if s := <-done; !strings.Contains(s, "TestTakeStack") {
+		t.Errorf("the stack does not name the code that exited:\n%s", s)
+	}
+	_ = seam.Guard(func() error { panic("text") }, func(p *seam.PanicError) error {
+		was := string(p.Stack)
+		p.TakeStack()
+		if string(p.Stack) != was {
+			t.Errorf("the stack of a panic became\n%s", p.Stack)
+		}
+		return p
+	})
 }
 
 // The end of a simulated process passes every guard.

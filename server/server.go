@@ -177,6 +177,7 @@ func (s *Server) guard(f func() error) error {
 		if p.Value == http.ErrAbortHandler {
 			panic(http.ErrAbortHandler)
 		}
+		p.TakeStack()
 		s.config.Logger.Error("server: panic", "panic", p.Value, "stack", string(p.Stack))
 		return &panicked{p}
 	})

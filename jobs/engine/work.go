@@ -85,6 +85,7 @@ func (r *routine) run(ctx context.Context) {
 		return err
 	}, func(p *seam.PanicError) error {
 		if p.Exited() { // nothing after Guard runs
+			p.TakeStack()
 			ended(p)
 			r.finish(Result{}, p)
 		}

@@ -316,8 +316,8 @@ func TestWorkThatExits(t *testing.T) {
 		}})
 		synctest.Wait()
 		var p *seam.PanicError
-		if out, _ := o.of("exits"); out.Kind != engine.GaveUp || !errors.As(out.Err, &p) || !p.Exited() {
-			t.Errorf("it ends as %+v", out)
+		if out, _ := o.of("exits"); out.Kind != engine.GaveUp || !errors.As(out.Err, &p) || !p.Exited() || !strings.Contains(out.Stack(), "work_test.go") {
+			t.Errorf("it ends as %+v with the stack %q", out, out.Stack())
 		}
 	}, k)
 }

@@ -188,6 +188,7 @@ func (a *attempt) phase(ctx context.Context, name string, fn func(context.Contex
 		return err
 	}, func(p *seam.PanicError) error {
 		if p.Exited() { // nothing after Guard runs
+			p.TakeStack()
 			a.failed(p)
 		}
 		return p

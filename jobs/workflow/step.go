@@ -289,6 +289,7 @@ func (a *attempt) run(ctx context.Context, fn func(ctx context.Context) ([]byte,
 		value, err = fn(ctx)
 		return err
 	}, func(p *seam.PanicError) error {
+		p.TakeStack()
 		err = p
 		return p
 	})

@@ -67,6 +67,7 @@ func (t *Timers) call(ctx context.Context, fn func(context.Context) error, exite
 	}()
 	return t.st.Storage().Transaction(ctx, func(ctx context.Context, _ *object.Storage) error {
 		return seam.Guard(func() error { return fn(ctx) }, func(p *seam.PanicError) error {
+			p.TakeStack()
 			err := &object.PanicError{ID: t.st.ID(), PanicError: *p}
 			if p.Exited() {
 				end = err

@@ -78,9 +78,9 @@ func stories(lines []line) []story {
 
 // pairs crashes every story twice, at as many pairs of points as the floors need.
 func pairs(ctx context.Context, s *suite) error {
-	budgets := map[string]int{"map": 720, "pebble": 180}
-	if s.soak {
-		budgets = map[string]int{"map": 1_000_000, "pebble": 10_000}
+	budgets := map[string]int{
+		"map":    of(s.extent, 200, 720, 1_000_000),
+		"pebble": of(s.extent, 48, 180, 10_000),
 	}
 	return each(stores, func(store string) error {
 		other := map[string]string{"map": "pebble", "pebble": "map"}[store]
@@ -101,10 +101,7 @@ func pairs(ctx context.Context, s *suite) error {
 
 // takeOvers crashes every story at many points over a log, and under some random schedules: each crash is a take-over.
 func takeOvers(ctx context.Context, s *suite) error {
-	n, budget := 8, 120
-	if s.soak {
-		n, budget = 1000, 1_000_000
-	}
+	n, budget := of(s.extent, 2, 8, 1000), of(s.extent, 30, 120, 1_000_000)
 	return each(crashed, func(dir string) error {
 		lines, _, err := s.test(ctx, testRun{
 			step: "take-overs", dir: dir, run: crashTests, skip: skipping("pebble"), crashtest: fmt.Sprintf("store=log,depth=1,budget=%d", budget),
@@ -134,7 +131,7 @@ func randomTests(dir string) string {
 	return crashTests
 }
 
-// checks is how many random schedules each test runs in a round: the floors take two rounds on the map and one on Pebble.
+// checks is how many random schedules each test runs in a round: the floors take two rounds on the map and one on Pebble, those of -short take rounds of a quarter.
 var checks = map[string]int{"map": 420, "pebble": 84}
 
 // random runs stories under random schedules, in rounds with a seed of their own,
@@ -169,9 +166,7 @@ func fill(ctx context.Context, s *suite) error {
 // round runs every story under some random schedules that the round chooses.
 func (s *suite) round(ctx context.Context, store string, round int) error {
 	n := checks[store]
-	if s.soak {
-		n *= 20
-	}
+	n = of(s.extent, n/4, n, 20*n)
 	return each(crashed, func(dir string) error {
 		lines, _, err := s.test(ctx, testRun{
 			step: "random", dir: dir, run: randomTests(dir), skip: skipping("map", "pebble"), crashtest: "store=" + store,

@@ -12,7 +12,8 @@ type figure struct {
 	name  string
 	step  string // that gains it
 	about string
-	least float64 // its floor; with most, its ceiling
+	least float64 // its floor
+	short float64 // the floor with -short; 0: the same
 	soak  float64 // the floor with -soak; 0: the same
 	bound bound
 	of    string // the figure that it must equal, for bound all
@@ -27,6 +28,29 @@ const (
 	all                // as many as another figure
 )
 
+// extent is how much a run of the suite tries.
+type extent int
+
+const (
+	whole extent = iota // what docs/RELIABILITY.md shows
+	short               // about a quarter of the schedules, for each commit
+	soak                // for hours
+)
+
+// String is the flag that asks for the extent, with a space behind it.
+func (e extent) String() string { return of(e, "-short ", "", "-soak ") }
+
+// of chooses what is meant for the extent.
+func of[T any](e extent, forShort, forWhole, forSoak T) T {
+	switch e {
+	case short:
+		return forShort
+	case soak:
+		return forSoak
+	}
+	return forWhole
+}
+
 // leastMutants is how many bugs the table of internal/prove/mutants must hold at least.
 // All of them must be found, however many there are.
 const leastMutants = 788
@@ -36,35 +60,35 @@ var table = []figure{
 	{name: "scenarios", step: "scenarios", least: 70, about: "stories with a crash at every point, on both stores"},
 	{name: "points", step: "scenarios", least: 5000, about: "points of these stories"},
 	{name: "points_covered", step: "scenarios", bound: all, of: "points", about: "points crashed at, on both stores"},
-	{name: "pairs_map", step: "pairs", least: 150_000, soak: 300_000, about: "runs with two crashes, on the map"},
-	{name: "pairs_pebble", step: "pairs", least: 12_000, soak: 100_000, about: "runs with two crashes, on Pebble"},
-	{name: "random_map", step: "random", least: 200_000, soak: 20_000_000, about: "random crash schedules, on the map"},
-	{name: "random_pebble", step: "random", least: 20_000, soak: 2_000_000, about: "random crash schedules, on Pebble"},
-	{name: "take_overs", step: "take-overs", least: 20_000, soak: 1_000_000, about: "take-overs of a store over a log, by a machine with an empty view or an old one"},
+	{name: "pairs_map", step: "pairs", short: 40_000, least: 150_000, soak: 300_000, about: "runs with two crashes, on the map"},
+	{name: "pairs_pebble", step: "pairs", short: 3_000, least: 12_000, soak: 100_000, about: "runs with two crashes, on Pebble"},
+	{name: "random_map", step: "random", short: 50_000, least: 200_000, soak: 20_000_000, about: "random crash schedules, on the map"},
+	{name: "random_pebble", step: "random", short: 5_000, least: 20_000, soak: 2_000_000, about: "random crash schedules, on Pebble"},
+	{name: "take_overs", step: "take-overs", short: 5_000, least: 20_000, soak: 1_000_000, about: "take-overs of a store over a log, by a machine with an empty view or an old one"},
 	{name: "properties", step: "properties", least: 25, about: "tests that draw their inputs"},
-	{name: "property_inputs", step: "properties", least: 100_000, soak: 1_000_000, about: "inputs that they drew"},
-	{name: "programs", step: "programs", least: 10_000, soak: 1_000_000, about: "random workflows that end as their model does, with crashes"},
-	{name: "fs_crash_points", step: "files", least: 6_000, soak: 600_000, about: "power cuts before an operation on a file"},
-	{name: "fs_errors", step: "files", least: 500, soak: 50_000, about: "failed operations on files, in process"},
-	{name: "fs_errors_child", step: "files", least: 60, soak: 6_000, about: "failed operations on files, in processes that may die"},
-	{name: "bit_flips", step: "files", least: 10_000, soak: 1_000_000, about: "files with a flipped bit or cut short"},
+	{name: "property_inputs", step: "properties", short: 30_000, least: 100_000, soak: 1_000_000, about: "inputs that they drew"},
+	{name: "programs", step: "programs", short: 3_000, least: 10_000, soak: 1_000_000, about: "random workflows that end as their model does, with crashes"},
+	{name: "fs_crash_points", step: "files", short: 2_000, least: 6_000, soak: 600_000, about: "power cuts before an operation on a file"},
+	{name: "fs_errors", step: "files", short: 200, least: 500, soak: 50_000, about: "failed operations on files, in process"},
+	{name: "fs_errors_child", step: "files", short: 30, least: 60, soak: 6_000, about: "failed operations on files, in processes that may die"},
+	{name: "bit_flips", step: "files", short: 3_000, least: 10_000, soak: 1_000_000, about: "files with a flipped bit or cut short"},
 	{name: "wrong_values", step: "files", bound: none, about: "wrong values read from damaged files"},
-	{name: "kill9_cycles", step: "kill", least: 300, soak: 1_000, about: "kills of the real program on the real disk"},
+	{name: "kill9_cycles", step: "kill", short: 100, least: 300, soak: 1_000, about: "kills of the real program on the real disk"},
 	{name: "acked", step: "kill", least: 1, about: "answers that the killed programs had given"},
 	{name: "acked_lost", step: "kill", bound: none, about: "of these not found afterwards"},
-	{name: "histories", step: "histories", least: 300, soak: 30_000, about: "histories of concurrent calls with crashes"},
-	{name: "history_ops", step: "histories", least: 600_000, soak: 60_000_000, about: "calls in them, all linearizable"},
-	{name: "takeover_histories", step: "histories", least: 200, soak: 100_000, about: "histories in which nodes take a log over from one another"},
-	{name: "takeovers", step: "histories", least: 800, soak: 400_000, about: "take-overs in them; those before went on as zombies"},
-	{name: "takeover_ops", step: "histories", least: 30_000, soak: 15_000_000, about: "calls in them, all linearizable"},
-	{name: "cluster_plans", step: "cluster", least: 400, soak: 200_000, about: "random lives of three nodes over one log"},
-	{name: "cluster_failovers", step: "cluster", least: 2_000, soak: 1_000_000, about: "fail-overs in them"},
-	{name: "cluster_calls", step: "cluster", least: 100_000, soak: 50_000_000, about: "calls that the nodes acknowledged: none lost, none done twice"},
+	{name: "histories", step: "histories", short: 100, least: 300, soak: 30_000, about: "histories of concurrent calls with crashes"},
+	{name: "history_ops", step: "histories", short: 200_000, least: 600_000, soak: 60_000_000, about: "calls in them, all linearizable"},
+	{name: "takeover_histories", step: "histories", short: 70, least: 200, soak: 100_000, about: "histories in which nodes take a log over from one another"},
+	{name: "takeovers", step: "histories", short: 250, least: 800, soak: 400_000, about: "take-overs in them; those before went on as zombies"},
+	{name: "takeover_ops", step: "histories", short: 10_000, least: 30_000, soak: 15_000_000, about: "calls in them, all linearizable"},
+	{name: "cluster_plans", step: "cluster", short: 120, least: 400, soak: 200_000, about: "random lives of three nodes over one log"},
+	{name: "cluster_failovers", step: "cluster", short: 600, least: 2_000, soak: 1_000_000, about: "fail-overs in them"},
+	{name: "cluster_calls", step: "cluster", short: 30_000, least: 100_000, soak: 50_000_000, about: "calls that the nodes acknowledged: none lost, none done twice"},
 	{name: "mutants_total", step: "mutants", least: leastMutants, about: "bugs put into the library"},
 	{name: "mutants_found", step: "mutants", bound: all, of: "mutants_total", about: "of these found, each within 2 s"},
-	{name: "race_schedules", step: "race", least: 5_000, soak: 500_000, about: "random schedules under the race detector"},
+	{name: "race_schedules", step: "race", short: 2_000, least: 5_000, soak: 500_000, about: "random schedules under the race detector"},
 	{name: "simulated_years", step: "synctest", least: 10, about: "time that passed in all simulations"},
-	{name: "cron_zone_years", step: "synctest", least: 9_000, about: "years of time zones in which a cron table was compared with a clock"},
+	{name: "cron_zone_years", step: "synctest", short: 1_500, least: 9_000, about: "years of time zones in which a cron table was compared with a clock"},
 	{name: "sometimes_total", step: "scenarios", least: 1, about: "states that a story must reach at least once"},
 	{name: "sometimes_reached", step: "scenarios", bound: all, of: "sometimes_total", about: "of these reached"},
 }
@@ -78,26 +102,29 @@ func (v values) has(name string) bool {
 }
 
 // floor is the least value of the figure.
-func (f figure) floor(soak bool) float64 {
-	if soak && f.soak > 0 {
+func (f figure) floor(e extent) float64 {
+	switch {
+	case e == short && f.short > 0:
+		return f.short
+	case e == soak && f.soak > 0:
 		return f.soak
 	}
 	return f.least
 }
 
 // wanted is the floor in words.
-func (f figure) wanted(v values, soak bool) string {
+func (f figure) wanted(v values, e extent) string {
 	switch f.bound {
 	case none:
 		return "0"
 	case all:
 		return "all " + number(v[f.of])
 	}
-	return "≥ " + number(f.floor(soak))
+	return "≥ " + number(f.floor(e))
 }
 
 // reached tells whether the figure is good. One that no step has reported is not.
-func (f figure) reached(v values, soak bool) bool {
+func (f figure) reached(v values, e extent) bool {
 	if !v.has(f.name) {
 		return false
 	}
@@ -107,12 +134,12 @@ func (f figure) reached(v values, soak bool) bool {
 	case all:
 		return v[f.name] == v[f.of]
 	}
-	return v[f.name] >= f.floor(soak)
+	return v[f.name] >= f.floor(e)
 }
 
-// short says how far from good the figure is, and the command that shows why.
-func (f figure) short(v values, soak bool) string {
-	alone := "; alone: go run ./internal/prove/reliability -only " + f.step
+// shortfall says how far from good the figure is, and the command that shows why.
+func (f figure) shortfall(v values, e extent) string {
+	alone := "; alone: go run ./internal/prove/reliability " + e.String() + "-only " + f.step
 	if !v.has(f.name) {
 		return fmt.Sprintf("%s was not reported: step %s must print it", f.name, f.step) + alone
 	}
@@ -123,7 +150,7 @@ func (f figure) short(v values, soak bool) string {
 	case f.bound == all:
 		how = fmt.Sprintf("%s are missing of %s", number(v[f.of]-v[f.name]), f.of)
 	default:
-		how = fmt.Sprintf("%s below its floor of %s", number(f.floor(soak)-v[f.name]), number(f.floor(soak)))
+		how = fmt.Sprintf("%s below its floor of %s", number(f.floor(e)-v[f.name]), number(f.floor(e)))
 	}
 	return fmt.Sprintf("%s is %s: %s", f.name, number(v[f.name]), how) + alone
 }

@@ -2,6 +2,7 @@
 //
 //	go run ./internal/prove/reliability -budget 8m
 //	go run ./internal/prove/reliability -only scenarios,pairs
+//	go run ./internal/prove/reliability -short
 //	go run ./internal/prove/reliability -soak
 //
 // The tests stand beside the code that they prove. This command compiles each of their
@@ -36,7 +37,7 @@ type options struct {
 	seed   uint64
 	json   string
 	only   []string
-	soak   bool
+	extent extent
 	update bool
 }
 
@@ -69,7 +70,8 @@ func parse(args []string) (o options, list bool, err error) {
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the random schedules (default: from the commit)")
 	f.StringVar(&o.json, "json", "", "`file` for the figures as one JSON object (default: printed)")
 	only := f.String("only", "", "comma-separated `steps` to run (default: all; see -list)")
-	f.BoolVar(&o.soak, "soak", false, "the long form: 100 times the schedules, 1,000 kills; takes hours")
+	few := f.Bool("short", false, "the form for each commit: all stories at every point and all mutants, a quarter of the rest")
+	many := f.Bool("soak", false, "the long form: 100 times the schedules, 1,000 kills; takes hours")
 	f.BoolVar(&o.update, "update", false, "write the table into docs/RELIABILITY.md")
 	f.BoolVar(&list, "list", false, "list the steps")
 	if err := f.Parse(args); err != nil {
@@ -86,8 +88,16 @@ func parse(args []string) (o options, list bool, err error) {
 			return o, false, fmt.Errorf("there is no step %q: see -list", name)
 		}
 	}
-	if o.update && len(o.only) > 0 {
-		return o, false, errors.New("-update needs all steps: leave -only out")
+	switch {
+	case *few && *many:
+		return o, false, errors.New("-short and -soak exclude one another")
+	case *few:
+		o.extent = short
+	case *many:
+		o.extent = soak
+	}
+	if o.update && (len(o.only) > 0 || o.extent == short) {
+		return o, false, errors.New("-update needs all steps and their whole floors: leave -only and -short out")
 	}
 	return o, list, nil
 }
@@ -126,7 +136,7 @@ func run(ctx context.Context, o options) error {
 	}
 	problems := r.missed(s.ran)
 	for _, f := range s.failed {
-		problems = append(problems, fmt.Sprintf("step %s failed: %s; alone: go run ./internal/prove/reliability -only %s -seed %d", f.step, brief(f.err), f.step, s.seed))
+		problems = append(problems, fmt.Sprintf("step %s failed: %s; alone: go run ./internal/prove/reliability %s-only %s -seed %d", f.step, brief(f.err), s.extent, f.step, s.seed))
 	}
 	if len(problems) > 0 {
 		return errors.New(strings.Join(problems, "\n"))

@@ -50,8 +50,17 @@ func TestFloors(t *testing.T) {
 			t.Errorf("steps that did not run missed %q", missed)
 		}
 	}
-	if missed := (report{values: good(), soak: true}).missed(everything); len(missed) == 0 {
-		t.Error("a soak is content with the floors of a short run")
+	if missed := (report{values: good(), extent: soak}).missed(everything); len(missed) == 0 {
+		t.Error("a soak is content with the floors of a whole run")
+	}
+	few := report{values: good(), extent: short}
+	few.values["pairs_map"] = 40_000
+	if missed := few.missed(everything); missed != nil {
+		t.Errorf("a short run misses %q", missed)
+	}
+	few.values["pairs_map"]--
+	if missed := few.missed(everything); !slices.Equal(missed, []string{"pairs_map is 39,999: 1 below its floor of 40,000; alone: go run ./internal/prove/reliability -short -only pairs"}) {
+		t.Errorf("a short run misses %q", missed)
 	}
 }
 
@@ -264,10 +273,13 @@ func TestLanes(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	o, _, err := parse([]string{"-budget", "5m", "-seed", "9", "-only", "pairs,random", "-soak"})
-	if err != nil || o.budget != 5*time.Minute || o.seed != 9 || !slices.Equal(o.only, []string{"pairs", "random"}) || !o.soak {
+	if err != nil || o.budget != 5*time.Minute || o.seed != 9 || !slices.Equal(o.only, []string{"pairs", "random"}) || o.extent != soak {
 		t.Errorf("options are %+v, %v", o, err)
 	}
-	for _, args := range [][]string{{"-only", "nothing"}, {"extra"}, {"-update", "-only", "pairs"}} {
+	if o, _, err := parse([]string{"-short"}); err != nil || o.extent != short {
+		t.Errorf("options are %+v, %v", o, err)
+	}
+	for _, args := range [][]string{{"-only", "nothing"}, {"extra"}, {"-update", "-only", "pairs"}, {"-update", "-short"}, {"-short", "-soak"}} {
 		if _, _, err := parse(args); err == nil {
 			t.Errorf("%q was taken", args)
 		}

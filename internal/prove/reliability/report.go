@@ -16,7 +16,7 @@ type report struct {
 	date    time.Time
 	seed    uint64
 	seconds float64
-	soak    bool
+	extent  extent
 	values  values
 	steps   []stepTime
 }
@@ -35,7 +35,7 @@ func (r report) MarshalJSON() ([]byte, error) {
 	for _, f := range table {
 		fmt.Fprintf(&b, `,%q:%s`, f.name, plain(r.values[f.name]))
 	}
-	fmt.Fprintf(&b, `,"soak":%t,"processor_seconds":{`, r.soak)
+	fmt.Fprintf(&b, `,"short":%t,"soak":%t,"processor_seconds":{`, r.extent == short, r.extent == soak)
 	for i, s := range r.steps {
 		if i > 0 {
 			b.WriteByte(',')
@@ -59,8 +59,8 @@ func plain(x float64) string {
 func (r report) missed(ran func(step string) bool) []string {
 	var out []string
 	for _, f := range table {
-		if ran(f.step) && !f.reached(r.values, r.soak) {
-			out = append(out, f.short(r.values, r.soak))
+		if ran(f.step) && !f.reached(r.values, r.extent) {
+			out = append(out, f.shortfall(r.values, r.extent))
 		}
 	}
 	return out
@@ -74,10 +74,10 @@ func (r report) text(ran func(step string) bool) string {
 			continue
 		}
 		state := "ok"
-		if !f.reached(r.values, r.soak) {
+		if !f.reached(r.values, r.extent) {
 			state = "MISSED"
 		}
-		fmt.Fprintf(&b, "  %-6s  %-17s %12s  %-13s %s\n", state, f.name, number(r.values[f.name]), f.wanted(r.values, r.soak), f.about)
+		fmt.Fprintf(&b, "  %-6s  %-17s %12s  %-13s %s\n", state, f.name, number(r.values[f.name]), f.wanted(r.values, r.extent), f.about)
 	}
 	return b.String()
 }
@@ -95,7 +95,7 @@ func (r report) markdown() string {
 		(time.Duration(r.seconds) * time.Second).String())
 	b.WriteString("| figure | value | floor | counts |\n|---|---|---|---|\n")
 	for _, f := range table {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.name, number(r.values[f.name]), f.wanted(r.values, r.soak), f.about)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.name, number(r.values[f.name]), f.wanted(r.values, r.extent), f.about)
 	}
 	return b.String()
 }

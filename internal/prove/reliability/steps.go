@@ -31,10 +31,7 @@ func race(ctx context.Context, s *suite) error {
 	if _, _, err := s.test(ctx, testRun{step: "race", dir: "internal/prove/realtime", run: ".", race: true}); err != nil {
 		return err
 	}
-	n := 56
-	if s.soak {
-		n *= 20
-	}
+	n := of(s.extent, 22, 56, 1120)
 	for round := 0; s.value("race_schedules") < s.floor("race_schedules"); round++ {
 		err := each(raced, func(dir string) error {
 			lines, _, err := s.test(ctx, testRun{

@@ -106,7 +106,7 @@ func (s *suite) value(name string) float64 {
 func (s *suite) floor(name string) float64 {
 	for _, f := range table {
 		if f.name == name {
-			return f.floor(s.soak)
+			return f.floor(s.extent)
 		}
 	}
 	panic("no figure is called " + name)
@@ -160,7 +160,7 @@ func (s *suite) progress() string {
 	var sum, n float64
 	for _, f := range table {
 		if f.bound == least && s.ran(f.step) {
-			sum += min(r.values[f.name]/f.floor(s.soak), 1)
+			sum += min(r.values[f.name]/f.floor(s.extent), 1)
 			n++
 		}
 	}
@@ -171,7 +171,7 @@ func (s *suite) progress() string {
 func (s *suite) report() report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := report{commit: s.commit, date: s.began, seed: s.seed, seconds: since(s.began).Seconds(), soak: s.soak, values: values{}}
+	r := report{commit: s.commit, date: s.began, seed: s.seed, seconds: since(s.began).Seconds(), extent: s.extent, values: values{}}
 	for name, n := range s.values {
 		r.values[name] = n
 	}

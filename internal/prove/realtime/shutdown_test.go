@@ -33,10 +33,9 @@ func (tr *traffic) watch(h *object.Host, name string) {
 // All of them end, no acknowledged write is lost, and the interruption costs no
 // attempt.
 func TestShutdownWithAllInFlight(t *testing.T) {
-	const rounds = 12
 	for disk, open := range map[string]func() disk{"map": newMapDisk, "pebble": newPebbleDisk} {
 		t.Run(disk, func(t *testing.T) {
-			for seed := range uint64(rounds) {
+			for seed := range uint64(*rounds) {
 				synctest.Test(t, func(t *testing.T) { shutDownInTraffic(t, open(), seed) })
 			}
 		})

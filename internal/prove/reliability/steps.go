@@ -28,7 +28,8 @@ var raced = []string{"object", "jobs/continuous", "jobs/debounce", "jobs/workerp
 // race runs the hosts on virtual time, and random schedules until the floor is
 // reached, under the race detector.
 func race(ctx context.Context, s *suite) error {
-	if _, _, err := s.test(ctx, testRun{step: "race", dir: "internal/prove/realtime", run: ".", race: true}); err != nil {
+	if _, _, err := s.test(ctx, testRun{step: "race", dir: "internal/prove/realtime", run: ".", race: true,
+		args: []string{fmt.Sprintf("-rounds=%d", of(s.extent, 3, 12, 120))}}); err != nil {
 		return err
 	}
 	n := of(s.extent, 22, 56, 1120)

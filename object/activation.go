@@ -338,6 +338,10 @@ func (r *Request) depart(h *Host) bool {
 	return r.left
 }
 
+// failing keeps the caller of a request until it has the error of the turn, because the reset by rollBack may end the
+// caller's context, which comes from the instance.
+func (r *Request) failing() { r.progress.CompareAndSwap(started, replying) }
+
 // Run serves the queue until it is empty, or until another goroutine owns the turn: one
 // that takes back the turn it has lent out, or one that began a turn while a handler had
 // lent out this one and did not take it back. The crew calls it and owns the turn, which
@@ -395,7 +399,7 @@ func (r *Request) finish(h *Host) {
 	if r.done == nil {
 		return
 	}
-	if !r.progress.CompareAndSwap(started, replying) {
+	if !r.progress.CompareAndSwap(started, replying) && r.progress.Load() != replying {
 		if r.progress.Load() == departed {
 			h.lifecycle.leave()
 		}

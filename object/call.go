@@ -171,7 +171,7 @@ type Request struct {
 const (
 	waiting   int32 = iota // it is in the queue
 	started                // the turn has taken it out of the queue
-	replying               // its turn has ended, and the reply is on its way
+	replying               // its turn has ended or has failed, and the reply is on its way
 	abandoned              // its caller has gone while it waited; it never runs
 	departed               // its caller has gone while the handler ran; Shutdown waits for the end of its turn
 )

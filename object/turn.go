@@ -305,6 +305,7 @@ func (a *activation) handle(t *turn, r *Request) error {
 		err = t.commit(true)
 	}
 	if err != nil {
+		r.failing()
 		t.rollBack(err)
 	}
 	return err

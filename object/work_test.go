@@ -602,3 +602,46 @@ func TestExpiry(t *testing.T) {
 		}
 	})
 }
+
+// lateEnds is an Observer that lets all others go first when a turn of Do has ended and its caller does not know of it yet.
+type lateEnds struct{ lateEnd }
+
+type lateEnd struct{ op object.Operation }
+
+func (lateEnds) Begin(ctx context.Context, op object.Operation) (context.Context, object.Observation) {
+	return ctx, lateEnd{op}
+}
+func (lateEnd) TurnBegan() {}
+func (e lateEnd) TurnEnded(error) {
+	if e.op.Method == "work" {
+		synctest.Wait()
+	}
+}
+func (lateEnd) Ended(error) {}
+
+// Proves O9: a Do whose turn fails after it wrote gets the error of the turn, although the reset that follows has ended its context.
+func TestDoThatEndsItsOwnContext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFixture(t)
+		f.options.Observer = lateEnds{}
+		f.open()
+		defer f.close()
+		began, said := make(chan struct{}), make(chan error, 1)
+		f.must("a", func(th *thing, ctx context.Context) (any, error) {
+			return nil, th.st.Go(ctx, "work", func(wctx context.Context) {
+				<-began
+				said <- th.st.Do(wctx, func(ctx context.Context) error {
+					return errors.Join(th.st.Storage().Put(ctx, "k", "v"), errWrong)
+				})
+			})
+		})
+		f.must("a", func(*thing, context.Context) (any, error) {
+			close(began)
+			synctest.Wait() // until the Do waits in the mailbox, so that its turn is not that of its goroutine
+			return nil, nil
+		})
+		if err := <-said; !errors.Is(err, errWrong) || errors.Is(err, object.ErrUnknown) || errors.Is(err, object.ErrReset) {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}

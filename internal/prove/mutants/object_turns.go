@@ -246,4 +246,16 @@ var turnMutants = []mutant{
 		}},
 		Package: "object", Test: "TestBlockAtTheReturnOfItsHandler",
 	},
+	{
+		Name: "caller-leaves-a-turn-that-has-failed", Promise: "O9", File: "object/turn.go",
+		Edits: []edit{{
+			Old: `		r.failing()
+`,
+			New: `		if !mutant("caller-leaves-a-turn-that-has-failed") {
+			r.failing()
+		}
+`,
+		}},
+		Package: "object", Test: "TestDoThatEndsItsOwnContext",
+	},
 }

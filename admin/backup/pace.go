@@ -8,13 +8,13 @@ import (
 )
 
 // DefaultRate is how many bytes a second Create reads of an open store, see Repository.LimitRate.
-const DefaultRate = 64 << 20
+const DefaultRate = 32 << 20
 
 // burstBytes are read before the limit holds, so that a small store is copied at once.
 const burstBytes = 8 << 20
 
 // LimitRate has Create read an open store at no more than so many bytes a second, so that commits do not wait for
-// the disk behind the copy. Content that the repository does not have yet is read twice: 10 GiB of it take six minutes
+// the disk behind the copy. Content that the repository does not have yet is read twice: 10 GiB of it take eleven minutes
 // by default. Zero, or less, is no limit. CreateFrom, Verify and Restore have none. Default: DefaultRate.
 func (r *Repository) LimitRate(perSecondBytes int64) { r.rate.Store(max(perSecondBytes, 0)) }
 

@@ -58,7 +58,7 @@ func looks(ctx context.Context, o Options, r *Result) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.end()) }()
 	var alone, team, beside calls
-	for _, look := range w.looks() {
+	for i, look := range w.looks() {
 		atRest := besideCalls
 		if n <= 1_000_000 && !strings.HasPrefix(look.name, "page: ") {
 			atRest = fewObjects
@@ -66,11 +66,16 @@ func looks(ctx context.Context, o Options, r *Result) (err error) {
 		if err := look.at(ctx, w, o.For, r, "at rest", atRest); err != nil {
 			return err
 		}
-		if err := alone.count(ctx, w, func() error { return pause(ctx, o.For/4) }); err != nil {
-			return err
+		halves := []func() error{
+			func() error { return alone.count(ctx, w, func() error { return pause(ctx, o.For/2) }) },
+			func() error {
+				return team.count(ctx, w, func() error { _, err := look.ask(ctx, w, teamEach, o.For/2); return err })
+			},
 		}
-		if err := team.count(ctx, w, func() error { _, err := look.ask(ctx, w, teamEach, o.For/4); return err }); err != nil {
-			return err
+		for half := range halves { // the one that comes first takes turns, because the callers have just begun then
+			if err := halves[(i+half)%2](); err != nil {
+				return err
+			}
 		}
 		err := beside.count(ctx, w, func() error { return look.at(ctx, w, o.For, r, "beside calls", besideCalls) })
 		if err != nil {

@@ -148,7 +148,7 @@ func unfound(output string, err error) string {
 func (l *lab) test(ctx context.Context, m mutant, switched string) (output []byte, took time.Duration, err error) {
 	args := []string{"-test.run", pattern(m.Test), "-test.timeout", patience.String(), "-test.count", "1"}
 	if l.rapid[m.Package] {
-		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime", "100ms") // a failure is enough, it need not be small
+		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime", "1ms") // a failure is enough, it need not be small
 	}
 	cmd := exec.CommandContext(ctx, l.binary(m.Package), args...)
 	cmd.Dir = filepath.Join(l.root, m.Package)

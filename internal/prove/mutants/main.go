@@ -11,7 +11,8 @@
 // of them on. The same binaries run each of those tests without a mutant too, and
 // must pass.
 //
-// A mutant counts as found if its test fails by an assertion within 2 seconds, or on a
+// A mutant counts as found if its test fails by an assertion within 2 seconds, of the clock
+// or of processor time, whichever is less, or on a
 // slower or busy machine within as much more as that sorts numbers more slowly; not by
 // a panic, a time-out or a build that fails. The last line is a summary as JSON.
 // The program ends with 1 if a mutant is not found.

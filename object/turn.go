@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"github.com/holdfast-dev/holdfast/object/internal/limit"
 	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -154,8 +153,8 @@ func (a *activation) serve(r *Request) bool {
 	t.Context, t.state, t.draft = r.ctx, a.state, &r.draft
 	if r.within > 0 {
 		seams := &a.host.seams
-		ctx := limit.New(r.ctx, seams, seams.Clock.Now().Add(r.within), ErrTimeout)
-		defer ctx.End()
+		ctx, end := seams.WithDeadline(r.ctx, seams.Clock.Now().Add(r.within), ErrTimeout)
+		defer end()
 		t.Context = ctx
 	}
 	if t.phase.Load() != phaseHolds {

@@ -17,6 +17,9 @@ func (goroutines) Wait(ctx context.Context, ready <-chan struct{}) error {
 		return nil
 	default:
 	}
+	if c, ok := ctx.(*deadlineContext); ok && c.wait(ready) {
+		return nil
+	}
 	ended := ctx.Done()
 	if ended == nil { // a receive costs less than a select
 		<-ready

@@ -198,25 +198,6 @@ func (s *Seams) Sleep(ctx context.Context, d time.Duration) error {
 	return s.Executor.Wait(ctx, done)
 }
 
-// WithDeadline is context.WithDeadlineCause on the clock of s. The cancel
-// function must be called when the context is no longer needed.
-func (s *Seams) WithDeadline(parent context.Context, at time.Time, cause error) (context.Context, context.CancelFunc) {
-	if d, ok := parent.Deadline(); ok && d.Before(at) {
-		return context.WithCancel(parent)
-	}
-	ctx, cancel := context.WithCancelCause(parent)
-	t := s.Clock.AfterFunc(at.Sub(s.Clock.Now()), func() { cancel(cause) })
-	return &deadlineContext{ctx, at}, func() { t.Stop(); cancel(context.Canceled) }
-}
-
-// deadlineContext reports the deadline of a clock that is not the runtime's.
-type deadlineContext struct {
-	context.Context
-	at time.Time
-}
-
-func (c *deadlineContext) Deadline() (time.Time, bool) { return c.at, true }
-
 // Uint64n returns a random number in [0, n). It is biased by less than n/2^64.
 func Uint64n(src rand.Source, n uint64) uint64 {
 	if n == 0 {

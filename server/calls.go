@@ -98,7 +98,8 @@ func (x *exchange) call(id storage.ID, method string, argument []byte) error {
 	if key != "" {
 		opts = append(opts, object.Idempotent(storedKey(x.who.ID, key), 0))
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), timeout)
+	seams := x.host.Seams()
+	ctx, cancel := seams.WithDeadline(x.r.Context(), seams.Clock.Now().Add(timeout), context.DeadlineExceeded)
 	defer cancel()
 	answer, err := x.host.CallBytes(ctx, id.Class, id.Name, method, argument, opts...)
 	if err != nil {

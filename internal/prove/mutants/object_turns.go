@@ -172,6 +172,26 @@ var turnMutants = []mutant{
 		Package: "object", Test: "TestErrorsMatchCauseAndContext",
 	},
 	{
+		Name: "deadline-hides-its-cause", Promise: "O12", File: "seam/deadline.go",
+		Edits: []edit{{
+			Old: `	if c.plain() {
+		return c.parent.Value(key)`,
+			New: `	if c.plain() || mutant("deadline-hides-its-cause") {
+		return c.parent.Value(key)`,
+		}},
+		Package: "seam", Test: "TestDeadlineEnds",
+	},
+	{
+		Name: "cancel-leaves-a-goroutine-that-waits", Promise: "O20", File: "seam/deadline.go",
+		Edits: []edit{{
+			Old: `	if c.waiter != nil {
+		c.waiter.Reset(0)`,
+			New: `	if c.waiter != nil && !mutant("cancel-leaves-a-goroutine-that-waits") {
+		c.waiter.Reset(0)`,
+		}},
+		Package: "seam", Test: "TestDeadlineEndsWaits",
+	},
+	{
 		Name: "goexit-keeps-the-object", Promise: "O6", File: "object/turn.go",
 		Edits: []edit{{
 			Old: `			if owns {

@@ -94,12 +94,12 @@ var serverMutants = []mutant{
 	{
 		Name: "end-of-the-wait-ends-the-handler", Promise: "V4", File: "server/calls.go",
 		Edits: []edit{{
-			Old: `	ctx, cancel := context.WithTimeout(x.r.Context(), timeout)
+			Old: `	seams := x.host.Seams()
 `,
 			New: `	if mutant("end-of-the-wait-ends-the-handler") {
 		opts = opts[1:]
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), timeout)
+	seams := x.host.Seams()
 `,
 		}},
 		Package: "server", Test: "TestEndOfTheWait",

@@ -25,7 +25,8 @@ type Flush[E, S any] struct {
 	ID         string // the object's name
 	Generation uint64 // counts the flushes of the object from 1
 	// Key identifies this generation in the whole store and is never used
-	// again, not even after the object has ended and begun anew. Pass it to
+	// again, not even after the object has ended and begun anew, nor by a store
+	// that was restored from a backup, unless for the same events. Pass it to
 	// other systems as an idempotency key.
 	Key    string
 	Reason Reason    // why the flush was due
@@ -145,9 +146,10 @@ func (in *instance[E, S]) work(g generation, stored rows) engine.Work {
 	}
 }
 
-// key is Flush.Key: object, CreationID, generation.
+// key is Flush.Key: object, CreationID, generation and the time of its last event, because a restored store gives the
+// number again, to a generation with other events.
 func (in *instance[E, S]) key(g generation) string {
-	return fmt.Sprintf("%s/%s/%d", in.st.ID(), in.job.Meta().CreationID, g.number)
+	return fmt.Sprintf("%s/%s/%d/%d", in.st.ID(), in.job.Meta().CreationID, g.number, g.last.UnixNano())
 }
 
 // Ended handles the outcome of a flush, in the batch that ends it (D3). A

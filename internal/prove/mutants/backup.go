@@ -23,6 +23,17 @@ var backupMutants = []mutant{
 		Package: "admin/backup", Test: "TestClean",
 	},
 	{
+		Name: "flush-key-for-other-events", Promise: "S17", File: "jobs/debounce/flush.go",
+		Edits: []edit{{
+			Old: `	return fmt.Sprintf("%s/%s/%d/%d", in.st.ID()`,
+			New: `	if mutant("flush-key-for-other-events") {
+		g.last = time.Time{}
+	}
+	return fmt.Sprintf("%s/%s/%d/%d", in.st.ID()`,
+		}},
+		Package: "admin/backup", Test: "TestRestoredStoreGivesNoFlushKeyAgain",
+	},
+	{
 		Name: "backup-faster-than-its-rate", Promise: "B3", File: "admin/backup/pace.go",
 		Edits: []edit{{
 			Old: `	p.due = p.due.Add(p.takes(n))

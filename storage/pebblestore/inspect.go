@@ -8,20 +8,26 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage/engine"
 )
 
-// Inspection checks all files of a database at rest, one after the other.
+// Inspection checks all files of a database at rest, and several tables at a time.
 type Inspection struct {
 	// Found is called with the name of each file that is damaged or missing, at most once
-	// for each, and one line that says so. An error of Found ends the inspection. Required.
+	// for each and in the order of the files, and one line that says so. An error of Found ends
+	// the inspection. Required.
 	Found func(file, text string) error
 	// Progress is called after each part of a file with the bytes that have been checked and
-	// those of all files. Default: not called.
+	// those of all files, by one goroutine after another, and not after the end of the context.
+	// Default: not called.
 	Progress func(doneBytes, totalBytes int64)
+	// Seams start the goroutines. Default: as many as there are processors.
+	Seams seam.Seams
 }
 
 // Inspect checks the files of the database in dir and changes none of them: logs and manifest
@@ -29,7 +35,7 @@ type Inspection struct {
 // checksum. A table that the database no longer uses is passed over, because a crash may have
 // left a part of it. The caller holds Dir.LockShared. An error is that of ctx, of Found, or of a
 // file that this process may not read. The memory is that of the log, which is replayed, and of
-// the largest block.
+// the largest block for each processor.
 func Inspect(ctx context.Context, dir string, o Options, i Inspection) error {
 	o.FS, o.Lock, o.MustExist, o.readOnly = readOnlyFS{fileSystem(o.FS)}, nil, true, true
 	v := &inspector{Inspection: i, ctx: ctx, dir: Dir{o.FS, dir}, reported: make(map[string]bool)}
@@ -39,11 +45,13 @@ func Inspect(ctx context.Context, dir string, o Options, i Inspection) error {
 // inspector is an Inspection under way.
 type inspector struct {
 	Inspection
-	ctx         context.Context
-	dir         Dir
-	reported    map[string]bool // the files that Found was told of
-	done, total int64           // bytes
-	buf         []byte          // for the blocks of tables
+	ctx      context.Context
+	dir      Dir
+	reported map[string]bool // the files that Found was told of
+	total    int64           // bytes
+
+	counting sync.Mutex // guards done, and lets one Progress run at a time
+	done     int64      // bytes
 }
 
 // run checks logs and manifest, then learns which tables are in use, and checks these.
@@ -62,10 +70,15 @@ func (v *inspector) run(o Options) error {
 	if err := v.logs(s); err != nil {
 		return err
 	}
-	for _, name := range tables {
-		if err := v.table(name, v.size(name, s)); err != nil {
-			return err
+	check := func(i int) (damage, err error) { return v.table(tables[i], v.size(tables[i], s)) }
+	tell := func(i int, damage error) error {
+		if damage == nil {
+			return nil
 		}
+		return v.report(tables[i], damage)
+	}
+	if err := seam.Ordered(v.Seams, "inspect", len(tables), check, tell); err != nil {
+		return err
 	}
 	if len(v.reported) > 0 {
 		return nil
@@ -135,8 +148,10 @@ func (v *inspector) report(name string, err error) error {
 
 // progress counts bytes that were checked.
 func (v *inspector) progress(bytes int64) {
+	v.counting.Lock()
+	defer v.counting.Unlock()
 	v.done += bytes
-	if v.Progress != nil {
+	if v.Progress != nil && v.ctx.Err() == nil {
 		v.Progress(min(v.done, v.total), v.total)
 	}
 }

@@ -199,11 +199,11 @@ var directoryMutants = []mutant{
 	{
 		Name: "verify-goes-on-after-its-context", Promise: "S14", File: "storage/pebblestore/inspect_table.go",
 		Edits: []edit{{
-			Old: `	if err := v.ctx.Err(); err != nil {
+			Old: `	if err := t.ctx.Err(); err != nil {
 		return err
 	}
 	length`,
-			New: `	if err := v.ctx.Err(); err != nil && !mutant("verify-goes-on-after-its-context") {
+			New: `	if err := t.ctx.Err(); err != nil && !mutant("verify-goes-on-after-its-context") {
 		return err
 	}
 	length`,

@@ -648,15 +648,25 @@ func TestPowerCutInARestore(t *testing.T) {
 // Another restore into the directory begins before each operation of a restore. One of the two makes
 // the store, and the other changes nothing of it.
 func TestTwoRestoresIntoOneDirectory(t *testing.T) {
+	var mu sync.Mutex // guards the three below, because a restore copies several files at a time
 	var before func()
 	count, at := 0, -1
+	due := func(path string) func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if before == nil || !strings.HasPrefix(path, "copy") {
+			return nil
+		}
+		if count++; count != at {
+			return nil
+		}
+		do := before
+		before = nil
+		return do
+	}
 	fsys := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if before != nil && strings.HasPrefix(op.Path, "copy") {
-			if count++; count == at {
-				do := before
-				before = nil
-				do()
-			}
+		if do := due(op.Path); do != nil {
+			do()
 		}
 		return nil
 	}))
@@ -680,12 +690,17 @@ func TestTwoRestoresIntoOneDirectory(t *testing.T) {
 		}
 		var other error
 		began := false
-		count, before = 0, func() {
+		set := func(do func()) {
+			mu.Lock()
+			defer mu.Unlock()
+			count, before = 0, do
+		}
+		set(func() {
 			began = true
 			_, other = repo.Restore(t.Context(), same.Name, "copy")
-		}
+		})
 		_, err := own.Restore(t.Context(), s.Name, "copy")
-		before = nil
+		set(nil)
 		if !began {
 			break
 		}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
@@ -60,19 +61,28 @@ func (r *Repository) check(ctx context.Context, c content, found func(storage.Fi
 		return wrap(err)
 	}
 	defer func() { err = errors.Join(err, wrap(scratch.FS.RemoveAll(scratch.Path))) }()
-	for _, f := range c.Files {
+	err = r.each(c, func(f file) error {
 		if err := r.readBlob(ctx, f); err != nil {
 			return err
 		}
 		blob := r.dir(blobsDir).Join(f.SHA256)
 		if scratch.FS.Link(blob, scratch.Join(f.Name)) == nil {
-			continue // nothing writes into the scratch store
+			return nil // nothing writes into the scratch store
 		}
-		if err := r.fetch(ctx, f, scratch); err != nil {
-			return err
-		}
+		return r.fetch(ctx, f, scratch)
+	})
+	if err != nil {
+		return err
 	}
 	return r.sound(ctx, scratch, c, found)
+}
+
+// each calls do with each file of a snapshot, several at a time. The error is that of the first file in their order, as
+// though they came one after the other.
+func (r *Repository) each(c content, do func(f file) error) error {
+	return seam.Ordered(r.o.Seams, "backup", len(c.Files), func(i int) (struct{}, error) {
+		return struct{}{}, do(c.Files[i])
+	}, nil)
 }
 
 // sound verifies the store that was put together of a snapshot.
@@ -258,23 +268,21 @@ func clear(to pebblestore.Dir) error {
 // restore copies the files of a snapshot into a directory and makes them a store. claim is the only
 // file in it.
 func (r *Repository) restore(ctx context.Context, c content, to pebblestore.Dir, claim string) error {
-	var format string
-	for _, f := range c.Files {
-		if err := r.fetch(ctx, f, to); err != nil {
+	var format string // of the one file of that name
+	err := r.each(c, func(f file) error {
+		if err := r.fetch(ctx, f, to); err != nil || f.Name != storage.FormatFile {
 			return err
-		}
-		if f.Name != storage.FormatFile {
-			continue
 		}
 		text, err := to.Read(f.Name)
 		if err == nil {
 			format, err = text, to.FS.Remove(to.Join(f.Name))
 		}
-		if err != nil {
-			return wrap(err)
-		}
+		return wrap(err)
+	})
+	if err != nil {
+		return err
 	}
-	err := removeFile(to, claim) // the other files keep other calls away
+	err = removeFile(to, claim) // the other files keep other calls away
 	if err == nil {
 		err = wrap(to.Sync())
 	}

@@ -28,6 +28,8 @@ type Verification struct {
 	// files, after each block, by one goroutine after another. The rows are read after the files, without a call.
 	// Default: not called.
 	Progress func(doneBytes, totalBytes int64)
+	// Checked spares the reading of a table: see pebblestore.Inspection. Default: each is read.
+	Checked func(table string) (damage error, ok bool)
 }
 
 // Verify checks the store in o.Dir as a whole and changes no byte of the directory, also if its
@@ -113,6 +115,7 @@ func (v *verifier) locked(o Options, dir pebblestore.Dir) error {
 	err = pebblestore.Inspect(v.ctx, dir.Path, o.Pebble, pebblestore.Inspection{
 		Found:    func(file, text string) error { return v.found(Finding{File: file, Text: text}) },
 		Progress: v.to.Progress,
+		Checked:  v.to.Checked,
 		Seams:    o.Seams,
 	})
 	if err != nil || v.findings > 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -61,7 +62,7 @@ func (r *Repository) check(ctx context.Context, c content, found func(storage.Fi
 		return wrap(err)
 	}
 	defer func() { err = errors.Join(err, wrap(scratch.FS.RemoveAll(scratch.Path))) }()
-	err = r.each(c, func(f file) error {
+	t, err := r.each(ctx, c, scratch, func(f file) error {
 		if err := r.readBlob(ctx, f); err != nil {
 			return err
 		}
@@ -74,23 +75,49 @@ func (r *Repository) check(ctx context.Context, c content, found func(storage.Fi
 	if err != nil {
 		return err
 	}
-	return r.sound(ctx, scratch, c, found)
+	return r.sound(ctx, scratch, c, t, found)
 }
 
-// each calls do with each file of a snapshot, several at a time. The error is that of the first file in their order, as
-// though they came one after the other.
-func (r *Repository) each(c content, do func(f file) error) error {
-	return seam.Ordered(r.o.Seams, "backup", len(c.Files), func(i int) (struct{}, error) {
-		return struct{}{}, do(c.Files[i])
-	}, nil)
+// tables has the result of pebblestore.CheckTable by the names of tables.
+type tables map[string]error
+
+// checked serves storage.Verification.
+func (t tables) checked(name string) (damage error, ok bool) {
+	damage, ok = t[name]
+	return damage, ok
 }
 
-// sound verifies the store that was put together of a snapshot.
-func (r *Repository) sound(ctx context.Context, dir pebblestore.Dir, c content, found func(storage.Finding)) error {
+// each puts the files of a snapshot into a directory by do, several at a time, and checks the blocks of each table while
+// the system has it in memory. The error is that of the first file in their order, as though they came one after the other.
+func (r *Repository) each(ctx context.Context, c content, dir pebblestore.Dir, do func(f file) error) (t tables, err error) {
+	t = make(tables)
+	check := func(i int) (damage, err error) {
+		if err := do(c.Files[i]); err != nil || !isTable(c.Files[i].Name) {
+			return nil, err
+		}
+		damage, err = pebblestore.CheckTable(ctx, dir, c.Files[i].Name)
+		if err != nil {
+			return nil, wrap(seam.Cause(ctx))
+		}
+		return damage, nil
+	}
+	err = seam.Ordered(r.o.Seams, "backup", len(c.Files), check, func(i int, damage error) error {
+		if isTable(c.Files[i].Name) {
+			t[c.Files[i].Name] = damage
+		}
+		return nil
+	})
+	return t, err
+}
+
+func isTable(name string) bool { return strings.HasSuffix(name, ".sst") }
+
+// sound verifies the store that was put together of a snapshot. The blocks of some tables of it were checked.
+func (r *Repository) sound(ctx context.Context, dir pebblestore.Dir, c content, t tables, found func(storage.Finding)) error {
 	o := r.o
 	o.Dir = dir.Path
 	var first storage.Finding
-	n, err := storage.Verify(ctx, o, storage.Verification{Found: func(f storage.Finding) {
+	n, err := storage.Verify(ctx, o, storage.Verification{Checked: t.checked, Found: func(f storage.Finding) {
 		if first.Text == "" {
 			first = f
 		}
@@ -269,7 +296,7 @@ func clear(to pebblestore.Dir) error {
 // file in it.
 func (r *Repository) restore(ctx context.Context, c content, to pebblestore.Dir, claim string) error {
 	var format string // of the one file of that name
-	err := r.each(c, func(f file) error {
+	t, err := r.each(ctx, c, to, func(f file) error {
 		if err := r.fetch(ctx, f, to); err != nil || f.Name != storage.FormatFile {
 			return err
 		}
@@ -294,5 +321,5 @@ func (r *Repository) restore(ctx context.Context, c content, to pebblestore.Dir,
 	if err := storage.Adopt(o, format); err != nil {
 		return c.wrap(err)
 	}
-	return r.sound(ctx, to, c, nil)
+	return r.sound(ctx, to, c, t, nil) // Adopt changes no table and gives its name to no other
 }

@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,6 +16,14 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/engine"
 )
 
+// CheckTable reads each block of one table, as Inspect does, and returns the first damage of it. A caller that reads
+// all files anyway checks a table while the system has it in memory, and tells Inspect by Inspection.Checked. An error
+// is that of ctx.
+func CheckTable(ctx context.Context, dir Dir, name string) (damage, err error) {
+	v := &inspector{ctx: ctx, dir: Dir{readOnlyFS{dir.FS}, dir.Path}}
+	return v.table(name, 0)
+}
+
 // table checks a table of so many bytes, and returns the first damage of it. Its bytes count as
 // checked afterwards. An error is that of the context.
 func (v *inspector) table(name string, size int64) (damage, err error) {
@@ -23,10 +32,9 @@ func (v *inspector) table(name string, size int64) (damage, err error) {
 		return nil, err
 	}
 	damage = t.blocks()
-	if err := v.ctx.Err(); err != nil {
+	if err := v.progress(size - t.read); err != nil {
 		return nil, err
 	}
-	v.progress(size - t.read)
 	if damage != nil {
 		damage = fmt.Errorf("%w: table %s: %w", engine.ErrCorrupt, v.dir.Join(name), damage)
 	}
@@ -117,9 +125,6 @@ func handles(l *sstable.Layout) []block.Handle {
 
 // block compares a block with the checksum behind it: one byte of its kind, and four of the sum.
 func (t *table) block(f vfs.File, sum *block.Checksummer, h block.Handle) error {
-	if err := t.ctx.Err(); err != nil {
-		return err
-	}
 	length := int(h.Length) + block.TrailerLen
 	t.buf = slices.Grow(t.buf[:0], length)[:length]
 	if _, err := f.ReadAt(t.buf, int64(h.Offset)); err != nil {
@@ -130,6 +135,5 @@ func (t *table) block(f vfs.File, sum *block.Checksummer, h block.Handle) error 
 		return fmt.Errorf("the block of %d bytes at byte %d differs from the bytes that were written", length, h.Offset)
 	}
 	t.read += int64(length)
-	t.progress(int64(length))
-	return nil
+	return t.progress(int64(length))
 }

@@ -13,6 +13,50 @@ var backupMutants = []mutant{
 		Package: "admin/backup", Test: "TestDamagedRepository",
 	},
 	{
+		Name: "table-that-is-not-hashed", Promise: "B1", File: "admin/backup/restore.go",
+		Edits: []edit{{
+			Old: `		if err := r.readBlob(ctx, f); err != nil {
+`,
+			New: `		if err := r.readBlob(ctx, f); err != nil && !(isTable(f.Name) && mutant("table-that-is-not-hashed")) {
+`,
+		}},
+		Package: "admin/backup", Test: "TestDamagedRepository",
+	},
+	{
+		Name: "damage-of-a-checked-table-is-dropped", Promise: "B1", File: "admin/backup/restore.go",
+		Edits: []edit{{
+			Old: `			t[c.Files[i].Name] = damage
+`,
+			New: `			if t[c.Files[i].Name] = damage; mutant("damage-of-a-checked-table-is-dropped") {
+				t[c.Files[i].Name] = nil
+			}
+`,
+		}},
+		Package: "admin/backup", Test: "TestBackupOfADamagedTable",
+	},
+	{
+		Name: "error-of-a-task-is-dropped", Promise: "B1", File: "seam/ordered.go",
+		Edits: []edit{{
+			Old: `	r.value, r.err = o.do(i)
+`,
+			New: `	if r.value, r.err = o.do(i); mutant("error-of-a-task-is-dropped") {
+		r.err = nil
+	}
+`,
+		}},
+		Package: "seam", Test: "TestOrderedReturnsTheErrorOfALoop",
+	},
+	{
+		Name: "number-begun-after-an-error", Promise: "B1", File: "seam/ordered.go",
+		Edits: []edit{{
+			Old: `		o.stopped = o.stopped || r.err != nil
+`,
+			New: `		o.stopped = o.stopped || r.err != nil && !mutant("number-begun-after-an-error")
+`,
+		}},
+		Package: "seam", Test: "TestOrderedReturnsTheErrorOfALoop",
+	},
+	{
 		Name: "clean-removes-a-named-blob", Promise: "B1", File: "admin/backup/clean.go",
 		Edits: []edit{{
 			Old: `		if named[name] {

@@ -197,16 +197,18 @@ var directoryMutants = []mutant{
 		Package: "storage", Test: "TestVerifyTellsOfRows",
 	},
 	{
-		Name: "verify-goes-on-after-its-context", Promise: "S14", File: "storage/pebblestore/inspect_table.go",
+		Name: "verify-goes-on-after-its-context", Promise: "S14", File: "storage/pebblestore/inspect.go",
 		Edits: []edit{{
-			Old: `	if err := t.ctx.Err(); err != nil {
+			Old: `	if err := v.ctx.Err(); err != nil {
 		return err
 	}
-	length`,
-			New: `	if err := t.ctx.Err(); err != nil && !mutant("verify-goes-on-after-its-context") {
+	v.done += bytes
+`,
+			New: `	if err := v.ctx.Err(); err != nil && !mutant("verify-goes-on-after-its-context") {
 		return err
 	}
-	length`,
+	v.done += bytes
+`,
 		}},
 		Package: "storage", Test: "TestVerifyEndsWithItsContext",
 	},

@@ -543,6 +543,72 @@ func TestClean(t *testing.T) {
 	}
 }
 
+// A first backup reads each file once and writes it once. The next one reads each once, and writes content that the repository does not have.
+// One without a snapshot before it finds the content by its hash, and drops the copies. The file of a copy that was cut off is gone after a backup, and after a clean-up.
+//
+// Proves B3.
+func TestCreateReadsEachFileOnce(t *testing.T) {
+	const checkpoint = "store.checkpoint/store/"
+	var mu sync.Mutex // guards both
+	read, written := make(map[string]int), 0
+	w := newWorld(t, errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
+		name, ok := strings.CutPrefix(op.Path, checkpoint)
+		switch {
+		case op.Kind == errorfs.OpOpen && ok && isTable(name):
+			read[name]++
+		case op.Kind == errorfs.OpCreate && strings.HasPrefix(op.Path, "repo/"+blobsDir):
+			written++
+		}
+		return nil
+	})))
+	for n := range 30 {
+		w.commit(n + 1)
+	}
+	blobs := w.repo.dir(blobsDir)
+	rest := func() {
+		if err := errors.Join(blobs.Make(), blobs.Write(copyName, "the begin of a copy")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func(after string) {
+		if _, err := blobs.FS.Stat(blobs.Join(copyName)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a copy is left after %s: %v", after, err)
+		}
+	}
+	rest()
+	var all []Snapshot
+	for i, most := range []int{100, 5, 100} { // the second has another log, and what tells of it; the third copies content that is there
+		if i == 2 {
+			if err := errors.Join(w.repo.Remove(all[0].Name), w.repo.Remove(all[1].Name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read, written = make(map[string]int), 0
+		s := w.create()
+		all = append(all, s)
+		if i != 1 && written != s.Files || written > most {
+			t.Errorf("backup %d has %d files, and wrote %d", i, s.Files, written)
+		}
+		for name, n := range read {
+			if n != 1 {
+				t.Errorf("backup %d reads %s %d times", i, name, n)
+			}
+		}
+		if len(read) == 0 {
+			t.Errorf("backup %d reads no table", i)
+		}
+		left("a backup")
+		w.verify(s.Name)
+	}
+	rest()
+	if _, _, err := w.repo.Clean(Keep{}); err != nil {
+		t.Error(err)
+	}
+	left("a clean-up")
+}
+
 // A clean-up beside a backup is refused, at each operation of the backup.
 func TestCleanBesideABackup(t *testing.T) {
 	refused := 0

@@ -57,6 +57,39 @@ var backupMutants = []mutant{
 		Package: "seam", Test: "TestOrderedReturnsTheErrorOfALoop",
 	},
 	{
+		Name: "first-backup-reads-twice", Promise: "B3", File: "admin/backup/create.go",
+		Edits: []edit{{
+			Old: `		if known[named{name, info.Size()}] {
+`,
+			New: `		if known[named{name, info.Size()}] || mutant("first-backup-reads-twice") {
+`,
+		}},
+		Package: "admin/backup", Test: "TestCreateReadsEachFileOnce",
+	},
+	{
+		Name: "known-content-is-written-again", Promise: "B3", File: "admin/backup/create.go",
+		Edits: []edit{{
+			Old: `	if err != nil || r.has(f) {
+`,
+			New: `	if err != nil || r.has(f) && !mutant("known-content-is-written-again") {
+`,
+		}},
+		Package: "admin/backup", Test: "TestCreateReadsEachFileOnce",
+	},
+	{
+		Name: "copy-without-a-name-stays", Promise: "B3", File: "admin/backup/create.go",
+		Edits: []edit{{
+			Old: `	removed := blobs.FS.Remove(blobs.Join(copyName))
+`,
+			New: `	var removed error
+	if !mutant("copy-without-a-name-stays") {
+		removed = blobs.FS.Remove(blobs.Join(copyName))
+	}
+`,
+		}},
+		Package: "admin/backup", Test: "TestCreateReadsEachFileOnce",
+	},
+	{
 		Name: "clean-removes-a-named-blob", Promise: "B1", File: "admin/backup/clean.go",
 		Edits: []edit{{
 			Old: `		if named[name] {

@@ -61,6 +61,8 @@ func TestOrdered(t *testing.T) {
 
 // The error is that of the least number, also if that of a greater one comes first. No number is begun after an error,
 // and no call is under way at the end.
+//
+// Proves B1: so no file of a backup is passed over.
 func TestOrderedReturnsTheErrorOfALoop(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, first := range []bool{false, true} { // whether the lesser number fails too

@@ -259,7 +259,10 @@ func transfer(ctx context.Context, from pebblestore.Dir, name string, w io.Write
 	defer func() { err = errors.Join(err, wrap(in.Close())) }()
 	f.Name = name
 	sum := sha256.New()
-	buffer := make([]byte, 1<<20)
+	buffer := make([]byte, 256<<10) // fits the cache of a core: with 1 MiB, a tenth more time goes into read and hash
+	if p != nil {
+		buffer = make([]byte, 1<<20) // of which each is one wait for the disk
+	}
 	for {
 		if ctx.Err() != nil {
 			return f, wrap(seam.Cause(ctx))

@@ -197,6 +197,19 @@ var directoryMutants = []mutant{
 		Package: "storage", Test: "TestVerifyTellsOfRows",
 	},
 	{
+		Name: "findings-of-a-shard-are-dropped", Promise: "S14", File: "storage/check.go",
+		Edits: []edit{{
+			Old: `		for _, t := range c.told {
+`,
+			New: `		if shard == 3 && mutant("findings-of-a-shard-are-dropped") {
+			return c.err
+		}
+		for _, t := range c.told {
+`,
+		}},
+		Package: "storage", Test: "TestVerifyTellsOfRowsInOrder",
+	},
+	{
 		Name: "verify-goes-on-after-its-context", Promise: "S14", File: "storage/pebblestore/inspect.go",
 		Edits: []edit{{
 			Old: `	if err := v.ctx.Err(); err != nil {

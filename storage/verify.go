@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
@@ -73,7 +72,7 @@ func Verify(ctx context.Context, o Options, to Verification) (findings int, err 
 //  3. pebblestore.Inspect reads the files: first the manifest, because it tells which tables are in
 //     use; then the logs, the tables block by block and several at a time, and at last the logs as
 //     Open replays them.
-//  4. If all files are whole, the store is opened for reading and compared with its witness.
+//  4. If all files are whole, the store, which step 3 has opened, is compared with its witness.
 //  5. Each row is compared with those that it belongs to, in several shards at a time.
 //
 // A damaged file ends the work after step 3, because each row in it would be one more finding.
@@ -112,18 +111,17 @@ func (v *verifier) locked(o Options, dir pebblestore.Dir) error {
 	if err != nil {
 		return err
 	}
-	err = pebblestore.Inspect(v.ctx, dir.Path, o.Pebble, pebblestore.Inspection{
+	db, err := pebblestore.InspectAndOpen(v.ctx, dir.Path, o.Pebble, pebblestore.Inspection{
 		Found:    func(file, text string) error { return v.found(Finding{File: file, Text: text}) },
 		Progress: v.to.Progress,
 		Checked:  v.to.Checked,
 		Seams:    o.Seams,
 	})
-	if err != nil || v.findings > 0 {
+	if err != nil || db == nil {
 		return err
 	}
-	db, err := pebblestore.OpenReadOnly(dir.Path, o.Pebble)
-	if err != nil {
-		return fmt.Errorf("storage: %w", err)
+	if v.findings > 0 { // in the format file
+		return db.Close()
 	}
 	s, err := newReader(o, db, made.shards)
 	if err == nil {

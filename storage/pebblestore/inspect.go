@@ -40,6 +40,16 @@ type Inspection struct {
 // file that this process may not read. The memory is that of the log, which is replayed, and of
 // the largest block for each processor.
 func Inspect(ctx context.Context, dir string, o Options, i Inspection) error {
+	e, err := InspectAndOpen(ctx, dir, o, i)
+	if e == nil {
+		return err
+	}
+	return errors.Join(err, e.Close())
+}
+
+// InspectAndOpen is Inspect, and leaves the database open for reading as OpenReadOnly does, because the last step of the
+// inspection is to open it. The store is nil if Found was told of something, and with an error.
+func InspectAndOpen(ctx context.Context, dir string, o Options, i Inspection) (*Store, error) {
 	o.FS, o.Lock, o.MustExist, o.readOnly = readOnlyFS{fileSystem(o.FS)}, nil, true, true
 	v := &inspector{Inspection: i, ctx: ctx, dir: Dir{o.FS, dir}, reported: make(map[string]bool)}
 	return v.run(o)
@@ -58,20 +68,20 @@ type inspector struct {
 }
 
 // run checks logs and manifest, then learns which tables are in use, and checks these.
-func (v *inspector) run(o Options) error {
+func (v *inspector) run(o Options) (*Store, error) {
 	s, whole, err := v.manifest(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	tables, err := v.tables(o, whole)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range slices.Concat(s.names(), tables) {
 		v.total += v.size(name, s)
 	}
 	if err := v.logs(s); err != nil {
-		return err
+		return nil, err
 	}
 	check := func(i int) (damage, err error) {
 		size := v.size(tables[i], s)
@@ -89,23 +99,23 @@ func (v *inspector) run(o Options) error {
 		return v.report(tables[i], damage)
 	}
 	if err := seam.Ordered(v.Seams, "inspect", len(tables), check, tell); err != nil {
-		return err
+		return nil, err
 	}
 	if len(v.reported) > 0 {
-		return nil
+		return nil, nil
 	}
 	return v.replay(o, s)
 }
 
-// replay opens the database with its logs, all of which seem whole, and reports the error of that.
-func (v *inspector) replay(o Options, s *sums) (err error) {
+// replay opens the database with its logs, all of which seem whole, or reports the error of that.
+func (v *inspector) replay(o Options, s *sums) (e *Store, err error) {
 	log := &logger{log: o.Log}
 	defer log.recoverFatal(&err)
-	e, err := openPebble(v.dir.Path, o, s, log)
+	e, err = openPebble(v.dir.Path, o, s, log)
 	if err != nil {
-		return v.notOpened(err)
+		return nil, v.notOpened(err)
 	}
-	return e.Close()
+	return e, nil
 }
 
 // manifest reads the sums file and compares the manifest with it, because the manifest tells

@@ -30,19 +30,74 @@ func (s *Store) CheckRows(ctx context.Context, found func(ID, error) error) erro
 		return fmt.Errorf("storage: check: %w", err)
 	}
 	for shard := range s.shards {
-		c := checker{
-			ctx: ctx, store: s, shard: shard, found: found, objects: make(map[Number]ID), alarms: make(map[Number]bool),
-			labels: make(map[ID]Label), laters: make(map[LaterMessage]bool),
-		}
-		for _, o := range unfinished {
-			if o.Shard == shard {
-				c.objects[o.Number] = ID{} // the next opening removes its rows
-			}
-		}
-		if err := c.check(); err != nil {
-			return fmt.Errorf("storage: check: shard %d: %w", shard, err)
+		if err := s.checkShard(ctx, shard, unfinished, found); err != nil {
+			return err
 		}
 	}
+	return s.checkedFeed(found)
+}
+
+// checkShardsAtOnce is CheckRows over several shards at a time. found is called as CheckRows calls it: by the
+// caller's goroutine, shard by shard. A shard with more contradictions than Verify tells of is not read to its end.
+func (s *Store) checkShardsAtOnce(ctx context.Context, found func(ID, error) error) error {
+	type contradiction struct {
+		id  ID
+		err error
+	}
+	type checked struct {
+		told []contradiction
+		err  error // that ended the check of the shard behind them
+	}
+	unfinished, err := s.unfinished()
+	if err != nil {
+		return fmt.Errorf("storage: check: %w", err)
+	}
+	err = seam.Ordered(s.seams, "check", s.shards, func(shard int) (c checked, _ error) {
+		c.err = s.checkShard(ctx, shard, unfinished, func(id ID, err error) error {
+			c.told = append(c.told, contradiction{id, err})
+			if len(c.told) > MaxFindings {
+				return ErrManyFindings
+			}
+			return nil
+		})
+		return c, nil
+	}, func(shard int, c checked) error {
+		for _, t := range c.told {
+			if err := found(t.id, t.err); err != nil {
+				return errShard(shard, err)
+			}
+		}
+		return c.err
+	})
+	if err != nil {
+		return err
+	}
+	return s.checkedFeed(found)
+}
+
+// checkShard checks one shard.
+func (s *Store) checkShard(ctx context.Context, shard int, unfinished []Object, found func(ID, error) error) error {
+	c := checker{
+		ctx: ctx, store: s, shard: shard, found: found, objects: make(map[Number]ID), alarms: make(map[Number]bool),
+		labels: make(map[ID]Label), laters: make(map[LaterMessage]bool),
+	}
+	for _, o := range unfinished {
+		if o.Shard == shard {
+			c.objects[o.Number] = ID{} // the next opening removes its rows
+		}
+	}
+	if err := c.check(); err != nil {
+		return errShard(shard, err)
+	}
+	return nil
+}
+
+func errShard(shard int, err error) error {
+	return fmt.Errorf("storage: check: shard %d: %w", shard, err)
+}
+
+// checkedFeed checks the feed.
+func (s *Store) checkedFeed(found func(ID, error) error) error {
 	if err := s.checkFeed(found); err != nil {
 		return fmt.Errorf("storage: check: feed: %w", err)
 	}
@@ -84,7 +139,7 @@ func (c *checker) check() error {
 		{kindLater, c.later},
 		{kindLabel, c.label},
 	} {
-		err := c.store.scan(c.shard, step.kind, nil, func(key, value []byte) error {
+		err := c.store.scanRows(c.shard, step.kind, nil, true, func(key, value []byte) error {
 			if c.ctx.Err() != nil {
 				return seam.Cause(c.ctx)
 			}

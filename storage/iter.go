@@ -31,7 +31,8 @@ type Iter struct {
 	own     []overlaid      // the batch's changes in the range, in the order of the walk
 	ranges  []span          // ranges that the batch deletes
 	reverse bool
-	strip   int // bytes of each key that Key leaves out
+	borrows bool // key and value are those of base, valid until the next move
+	strip   int  // bytes of each key that Key leaves out
 
 	key, value []byte
 	err        error
@@ -151,14 +152,17 @@ func (it *Iter) hidden(key []byte) bool {
 }
 
 // takeBase makes the base's key the present one. It copies key and value, because the
-// base reuses their memory.
+// base reuses their memory, unless the iterator borrows them.
 func (it *Iter) takeBase() bool {
 	v, err := it.base.ValueAndErr()
 	if err != nil {
 		it.fail(err)
 		return false
 	}
-	it.key, it.value, it.used = slices.Clone(it.base.Key()), slices.Clone(v), true
+	it.key, it.value, it.used = it.base.Key(), v, true
+	if !it.borrows {
+		it.key, it.value = slices.Clone(it.key), slices.Clone(v)
+	}
 	return true
 }
 
@@ -172,7 +176,7 @@ func (it *Iter) fail(err error) {
 // Key is the present key without the prefix of its object.
 func (it *Iter) Key() []byte { return it.key[it.strip:] }
 
-// Value is the present value. It stays valid after the next move.
+// Value is the present value. It stays valid after the next move, unless the iterator borrows.
 func (it *Iter) Value() []byte { return it.value }
 
 // Err returns the error that ended the walk early, or nil.

@@ -316,6 +316,11 @@ var errStop = errors.New("storage: stop")
 // the key less its shard and kind, until f returns an error. errStop ends it
 // without one.
 func (s *Store) scan(shard int, kind byte, after []byte, f func(key, value []byte) error) error {
+	return s.scanRows(shard, kind, after, false, f)
+}
+
+// scanRows is scan. If it borrows, key and value are valid during the call of f alone, because they are not copied.
+func (s *Store) scanRows(shard int, kind byte, after []byte, borrows bool, f func(key, value []byte) error) error {
 	lower, upper := kindRange(shard, kind)
 	if after != nil {
 		lower = append(append(lower, after...), 0)
@@ -324,6 +329,7 @@ func (s *Store) scan(shard int, kind byte, after []byte, f func(key, value []byt
 	if err != nil {
 		return err
 	}
+	it.borrows = borrows
 	defer it.Close()
 	for it.Next() {
 		if err := f(it.Key(), it.Value()); err != nil {

@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
@@ -21,12 +20,15 @@ type Finding struct {
 
 // Verification is how Verify tells of its work.
 type Verification struct {
-	// Found is called with each finding, up to MaxFindings of them. Default: not called.
+	// Found is called with each finding, up to MaxFindings of them, by the goroutine of the caller: first those of
+	// the files, in their order, or else those of the rows, shard by shard. Default: not called.
 	Found func(Finding)
 	// Progress is called with the bytes of the files that have been checked and those of all
-	// files, after each block. The rows are read after the files, without a call.
+	// files, after each block, by one goroutine after another. The rows are read after the files, without a call.
 	// Default: not called.
 	Progress func(doneBytes, totalBytes int64)
+	// Checked spares the reading of a table: see pebblestore.Inspection. Default: each is read.
+	Checked func(table string) (damage error, ok bool)
 }
 
 // Verify checks the store in o.Dir as a whole and changes no byte of the directory, also if its
@@ -40,7 +42,8 @@ type Verification struct {
 // After MaxFindings it ends with ErrManyFindings. Other errors tell that the store could not be
 // checked: that of ctx, and those of OpenReadOnly but for a damaged or missing file, which is a
 // finding. A view of a log (Options.Over) is refused with ErrMovedStore: it holds nothing that the log does not have, so
-// one with damage is removed, and made again from the log. The memory is that of a reader, of the largest block, and of about 100 bytes for each
+// one with damage is removed, and made again from the log. Several tables, and then the rows of several shards, are read at a time: as
+// many as there are processors. The memory is that of a reader, and for each processor that of the largest block and of about 100 bytes for each
 // object of a shard. With o.Engine there are no files, and the rows are read alone.
 func Verify(ctx context.Context, o Options, to Verification) (findings int, err error) {
 	v := &verifier{ctx: ctx, to: to}
@@ -67,9 +70,10 @@ func Verify(ctx context.Context, o Options, to Verification) (findings int, err 
 //  2. The format file is read. Without one nothing tells the number of shards, but the other files
 //     can still be checked.
 //  3. pebblestore.Inspect reads the files: first the manifest, because it tells which tables are in
-//     use; then the logs, the tables block by block, and at last the logs as Open replays them.
-//  4. If all files are whole, the store is opened for reading and compared with its witness.
-//  5. Each row is compared with those that it belongs to, shard by shard.
+//     use; then the logs, the tables block by block and several at a time, and at last the logs as
+//     Open replays them.
+//  4. If all files are whole, the store, which step 3 has opened, is compared with its witness.
+//  5. Each row is compared with those that it belongs to, in several shards at a time.
 //
 // A damaged file ends the work after step 3, because each row in it would be one more finding.
 
@@ -107,16 +111,17 @@ func (v *verifier) locked(o Options, dir pebblestore.Dir) error {
 	if err != nil {
 		return err
 	}
-	err = pebblestore.Inspect(v.ctx, dir.Path, o.Pebble, pebblestore.Inspection{
+	db, err := pebblestore.InspectAndOpen(v.ctx, dir.Path, o.Pebble, pebblestore.Inspection{
 		Found:    func(file, text string) error { return v.found(Finding{File: file, Text: text}) },
 		Progress: v.to.Progress,
+		Checked:  v.to.Checked,
+		Seams:    o.Seams,
 	})
-	if err != nil || v.findings > 0 {
+	if err != nil || db == nil {
 		return err
 	}
-	db, err := pebblestore.OpenReadOnly(dir.Path, o.Pebble)
-	if err != nil {
-		return fmt.Errorf("storage: %w", err)
+	if v.findings > 0 { // in the format file
+		return db.Close()
 	}
 	s, err := newReader(o, db, made.shards)
 	if err == nil {
@@ -135,7 +140,7 @@ func (v *verifier) locked(o Options, dir pebblestore.Dir) error {
 
 // rows checks each row against the others.
 func (v *verifier) rows(s *Store) error {
-	return s.CheckRows(v.ctx, func(id ID, err error) error {
+	return s.checkShardsAtOnce(v.ctx, func(id ID, err error) error {
 		return v.found(Finding{Object: id, Text: err.Error()})
 	})
 }

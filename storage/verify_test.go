@@ -305,6 +305,33 @@ func TestVerifyTellsOfRows(t *testing.T) {
 	}
 }
 
+// Verify tells of rows as a check of one shard after the other does, although it reads several shards at a time.
+//
+// Proves S14.
+func TestVerifyTellsOfRowsInOrder(t *testing.T) {
+	o := memOptions(vfs.NewMem())
+	s := open(t, o)
+	commit(t, s, func(b *Batch) {
+		for i := range 200 {
+			b.SetData(Object{Shard: i % 4, Number: Number(1_000_000 + i)}, "k", nil)
+		}
+	})
+	var want []string
+	err := s.CheckRows(t.Context(), func(_ ID, err error) error { want = append(want, err.Error()); return nil })
+	if err := errors.Join(err, s.Close()); err != nil || len(want) != 200 {
+		t.Fatal(len(want), err)
+	}
+	for range 20 {
+		var got []string
+		for _, f := range verified(t, o) {
+			got = append(got, f.Text)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("Verify tells of %q, want %q", got, want)
+		}
+	}
+}
+
 // Verify tells of MaxFindings findings, and of one more by an error.
 //
 // Proves S14.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -433,6 +434,58 @@ func TestDamagedRepository(t *testing.T) {
 	}
 }
 
+// A block of a table that was damaged before the backup fits the hash of its blob. It is a finding that names the table, the
+// snapshot does not count, and no store is restored of it.
+//
+// Proves B1.
+func TestBackupOfADamagedTable(t *testing.T) {
+	w := newWorld(t, vfs.NewMem())
+	rng := rand.New(rand.NewPCG(1, 2))
+	for n := range 30 {
+		value := make([]byte, 9000) // which does not compress, so that the table has blocks without rows that an opening reads
+		for i := range value {
+			value[i] = byte(rng.Uint32())
+		}
+		var b storage.Batch
+		b.SetMeta(fmt.Sprintf("filler%02d", n), value)
+		if _, err := w.store.Commit(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := w.o.Pebble.Dir("store")
+	table := ""
+	for name, text := range tree(t, d) {
+		if isTable(name) && len(text) > 100_000 {
+			table = max(table, name)
+		}
+	}
+	text, err := d.Read(table)
+	if at := len(text) / 2; err == nil {
+		err = d.Write(table, text[:at]+string([]byte{text[at] ^ 1})+text[at+1:])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := w.repo.CreateFrom(t.Context(), "store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []storage.Finding
+	_, err = w.repo.Verify(t.Context(), s.Name, func(f storage.Finding) { found = append(found, f) })
+	if !errors.Is(err, ErrDamaged) || len(found) != 1 || found[0].File != table {
+		t.Errorf("found %+v, %v; the damage is in %s", found, err, table)
+	}
+	if list, err := w.repo.List(); err != nil || len(list) != 1 || !list[0].Verified.IsZero() {
+		t.Errorf("listed are %+v, %v", list, err)
+	}
+	if _, err := w.repo.Restore(t.Context(), s.Name, "copy"); err == nil {
+		t.Error("a store is restored of it")
+	}
+}
+
 // Clean keeps the newest, the young ones and the newest that is verified, and removes no blob that a
 // snapshot names. Beside a backup under way it is refused. A snapshot that it keeps is whole.
 //
@@ -488,6 +541,72 @@ func TestClean(t *testing.T) {
 	if _, _, err := w.repo.Clean(Keep{Last: -1}); err == nil {
 		t.Error("a negative number is taken")
 	}
+}
+
+// A first backup reads each file once and writes it once. The next one reads each once, and writes content that the repository does not have.
+// One without a snapshot before it finds the content by its hash, and drops the copies. The file of a copy that was cut off is gone after a backup, and after a clean-up.
+//
+// Proves B3.
+func TestCreateReadsEachFileOnce(t *testing.T) {
+	const checkpoint = "store.checkpoint/store/"
+	var mu sync.Mutex // guards both
+	read, written := make(map[string]int), 0
+	w := newWorld(t, errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
+		name, ok := strings.CutPrefix(op.Path, checkpoint)
+		switch {
+		case op.Kind == errorfs.OpOpen && ok && isTable(name):
+			read[name]++
+		case op.Kind == errorfs.OpCreate && strings.HasPrefix(op.Path, "repo/"+blobsDir):
+			written++
+		}
+		return nil
+	})))
+	for n := range 30 {
+		w.commit(n + 1)
+	}
+	blobs := w.repo.dir(blobsDir)
+	rest := func() {
+		if err := errors.Join(blobs.Make(), blobs.Write(copyName, "the begin of a copy")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func(after string) {
+		if _, err := blobs.FS.Stat(blobs.Join(copyName)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a copy is left after %s: %v", after, err)
+		}
+	}
+	rest()
+	var all []Snapshot
+	for i, most := range []int{100, 5, 100} { // the second has another log, and what tells of it; the third copies content that is there
+		if i == 2 {
+			if err := errors.Join(w.repo.Remove(all[0].Name), w.repo.Remove(all[1].Name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read, written = make(map[string]int), 0
+		s := w.create()
+		all = append(all, s)
+		if i != 1 && written != s.Files || written > most {
+			t.Errorf("backup %d has %d files, and wrote %d", i, s.Files, written)
+		}
+		for name, n := range read {
+			if n != 1 {
+				t.Errorf("backup %d reads %s %d times", i, name, n)
+			}
+		}
+		if len(read) == 0 {
+			t.Errorf("backup %d reads no table", i)
+		}
+		left("a backup")
+		w.verify(s.Name)
+	}
+	rest()
+	if _, _, err := w.repo.Clean(Keep{}); err != nil {
+		t.Error(err)
+	}
+	left("a clean-up")
 }
 
 // A clean-up beside a backup is refused, at each operation of the backup.
@@ -648,15 +767,25 @@ func TestPowerCutInARestore(t *testing.T) {
 // Another restore into the directory begins before each operation of a restore. One of the two makes
 // the store, and the other changes nothing of it.
 func TestTwoRestoresIntoOneDirectory(t *testing.T) {
+	var mu sync.Mutex // guards the three below, because a restore copies several files at a time
 	var before func()
 	count, at := 0, -1
+	due := func(path string) func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if before == nil || !strings.HasPrefix(path, "copy") {
+			return nil
+		}
+		if count++; count != at {
+			return nil
+		}
+		do := before
+		before = nil
+		return do
+	}
 	fsys := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if before != nil && strings.HasPrefix(op.Path, "copy") {
-			if count++; count == at {
-				do := before
-				before = nil
-				do()
-			}
+		if do := due(op.Path); do != nil {
+			do()
 		}
 		return nil
 	}))
@@ -680,12 +809,17 @@ func TestTwoRestoresIntoOneDirectory(t *testing.T) {
 		}
 		var other error
 		began := false
-		count, before = 0, func() {
+		set := func(do func()) {
+			mu.Lock()
+			defer mu.Unlock()
+			count, before = 0, do
+		}
+		set(func() {
 			began = true
 			_, other = repo.Restore(t.Context(), same.Name, "copy")
-		}
+		})
 		_, err := own.Restore(t.Context(), s.Name, "copy")
-		before = nil
+		set(nil)
 		if !began {
 			break
 		}

@@ -17,6 +17,7 @@
 //	HOLDFAST-REPOSITORY          "holdfast repository\nformat 1\n"
 //	LOCK                         held by Create, Remove and Clean, shared by Verify and Restore
 //	blobs/<SHA-256>              the content of a file
+//	blobs/copy.new               a file that Create copies; one of a Create that was cut off is written over, and Clean removes it
 //	snapshots/<name>.json        {"snapshot":{…},"sha256":"…"}: the files of a store, by their content
 //	snapshots/<name>.verified    when Verify found nothing, and the SHA-256 of the snapshot's file
 //	scratch/                     a store that Verify puts together

@@ -14,8 +14,8 @@ const DefaultRate = 32 << 20
 const burstBytes = 8 << 20
 
 // LimitRate has Create read an open store at no more than so many bytes a second, so that commits do not wait for
-// the disk behind the copy. Content that the repository does not have yet is read twice: 10 GiB of it take eleven minutes
-// by default. Zero, or less, is no limit. CreateFrom, Verify and Restore have none. Default: DefaultRate.
+// the disk behind the copy. 10 GiB take five and a half minutes by default. A file is read once, and again only if its content is
+// new under a name and a length that a snapshot has. Zero, or less, is no limit. CreateFrom, Verify and Restore have none. Default: DefaultRate.
 func (r *Repository) LimitRate(perSecondBytes int64) { r.rate.Store(max(perSecondBytes, 0)) }
 
 // pacer bounds how fast a backup reads. A nil pacer bounds nothing.

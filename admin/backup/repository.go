@@ -32,7 +32,8 @@ const (
 	blobsDir     = "blobs"
 	snapshotsDir = "snapshots"
 	scratchDir   = "scratch"
-	newSuffix    = ".new" // of a file that is being written
+	newSuffix    = ".new"             // of a file that is being written
+	copyName     = "copy" + newSuffix // a blob without a name, because its hash is known at its end; the next Create writes it anew, or Clean removes it
 )
 
 // Repository is a directory with snapshots of stores, see Open. Its methods may be called from

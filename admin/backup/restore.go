@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
@@ -60,27 +62,62 @@ func (r *Repository) check(ctx context.Context, c content, found func(storage.Fi
 		return wrap(err)
 	}
 	defer func() { err = errors.Join(err, wrap(scratch.FS.RemoveAll(scratch.Path))) }()
-	for _, f := range c.Files {
+	t, err := r.each(ctx, c, scratch, func(f file) error {
 		if err := r.readBlob(ctx, f); err != nil {
 			return err
 		}
 		blob := r.dir(blobsDir).Join(f.SHA256)
 		if scratch.FS.Link(blob, scratch.Join(f.Name)) == nil {
-			continue // nothing writes into the scratch store
+			return nil // nothing writes into the scratch store
 		}
-		if err := r.fetch(ctx, f, scratch); err != nil {
-			return err
-		}
+		return r.fetch(ctx, f, scratch)
+	})
+	if err != nil {
+		return err
 	}
-	return r.sound(ctx, scratch, c, found)
+	return r.sound(ctx, scratch, c, t, found)
 }
 
-// sound verifies the store that was put together of a snapshot.
-func (r *Repository) sound(ctx context.Context, dir pebblestore.Dir, c content, found func(storage.Finding)) error {
+// tables has the result of pebblestore.CheckTable by the names of tables.
+type tables map[string]error
+
+// checked serves storage.Verification.
+func (t tables) checked(name string) (damage error, ok bool) {
+	damage, ok = t[name]
+	return damage, ok
+}
+
+// each puts the files of a snapshot into a directory by do, several at a time, and checks the blocks of each table while
+// the system has it in memory. The error is that of the first file in their order, as though they came one after the other.
+func (r *Repository) each(ctx context.Context, c content, dir pebblestore.Dir, do func(f file) error) (t tables, err error) {
+	t = make(tables)
+	check := func(i int) (damage, err error) {
+		if err := do(c.Files[i]); err != nil || !isTable(c.Files[i].Name) {
+			return nil, err
+		}
+		damage, err = pebblestore.CheckTable(ctx, dir, c.Files[i].Name)
+		if err != nil {
+			return nil, wrap(seam.Cause(ctx))
+		}
+		return damage, nil
+	}
+	err = seam.Ordered(r.o.Seams, "backup", len(c.Files), check, func(i int, damage error) error {
+		if isTable(c.Files[i].Name) {
+			t[c.Files[i].Name] = damage
+		}
+		return nil
+	})
+	return t, err
+}
+
+func isTable(name string) bool { return strings.HasSuffix(name, ".sst") }
+
+// sound verifies the store that was put together of a snapshot. The blocks of some tables of it were checked.
+func (r *Repository) sound(ctx context.Context, dir pebblestore.Dir, c content, t tables, found func(storage.Finding)) error {
 	o := r.o
 	o.Dir = dir.Path
 	var first storage.Finding
-	n, err := storage.Verify(ctx, o, storage.Verification{Found: func(f storage.Finding) {
+	n, err := storage.Verify(ctx, o, storage.Verification{Checked: t.checked, Found: func(f storage.Finding) {
 		if first.Text == "" {
 			first = f
 		}
@@ -258,23 +295,21 @@ func clear(to pebblestore.Dir) error {
 // restore copies the files of a snapshot into a directory and makes them a store. claim is the only
 // file in it.
 func (r *Repository) restore(ctx context.Context, c content, to pebblestore.Dir, claim string) error {
-	var format string
-	for _, f := range c.Files {
-		if err := r.fetch(ctx, f, to); err != nil {
+	var format string // of the one file of that name
+	t, err := r.each(ctx, c, to, func(f file) error {
+		if err := r.fetch(ctx, f, to); err != nil || f.Name != storage.FormatFile {
 			return err
-		}
-		if f.Name != storage.FormatFile {
-			continue
 		}
 		text, err := to.Read(f.Name)
 		if err == nil {
 			format, err = text, to.FS.Remove(to.Join(f.Name))
 		}
-		if err != nil {
-			return wrap(err)
-		}
+		return wrap(err)
+	})
+	if err != nil {
+		return err
 	}
-	err := removeFile(to, claim) // the other files keep other calls away
+	err = removeFile(to, claim) // the other files keep other calls away
 	if err == nil {
 		err = wrap(to.Sync())
 	}
@@ -286,5 +321,5 @@ func (r *Repository) restore(ctx context.Context, c content, to pebblestore.Dir,
 	if err := storage.Adopt(o, format); err != nil {
 		return c.wrap(err)
 	}
-	return r.sound(ctx, to, c, nil)
+	return r.sound(ctx, to, c, t, nil) // Adopt changes no table and gives its name to no other
 }

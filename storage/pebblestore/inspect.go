@@ -8,20 +8,29 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage/engine"
 )
 
-// Inspection checks all files of a database at rest, one after the other.
+// Inspection checks all files of a database at rest, and several tables at a time.
 type Inspection struct {
 	// Found is called with the name of each file that is damaged or missing, at most once
-	// for each, and one line that says so. An error of Found ends the inspection. Required.
+	// for each and in the order of the files, and one line that says so. An error of Found ends
+	// the inspection. Required.
 	Found func(file, text string) error
 	// Progress is called after each part of a file with the bytes that have been checked and
-	// those of all files. Default: not called.
+	// those of all files, by one goroutine after another, and not after the end of the context.
+	// Default: not called.
 	Progress func(doneBytes, totalBytes int64)
+	// Checked tells which damage CheckTable has found in a table that was not changed since, nil for none; ok is false
+	// for a table that was not checked. Default: none was.
+	Checked func(table string) (damage error, ok bool)
+	// Seams start the goroutines. Default: as many as there are processors.
+	Seams seam.Seams
 }
 
 // Inspect checks the files of the database in dir and changes none of them: logs and manifest
@@ -29,8 +38,18 @@ type Inspection struct {
 // checksum. A table that the database no longer uses is passed over, because a crash may have
 // left a part of it. The caller holds Dir.LockShared. An error is that of ctx, of Found, or of a
 // file that this process may not read. The memory is that of the log, which is replayed, and of
-// the largest block.
+// the largest block for each processor.
 func Inspect(ctx context.Context, dir string, o Options, i Inspection) error {
+	e, err := InspectAndOpen(ctx, dir, o, i)
+	if e == nil {
+		return err
+	}
+	return errors.Join(err, e.Close())
+}
+
+// InspectAndOpen is Inspect, and leaves the database open for reading as OpenReadOnly does, because the last step of the
+// inspection is to open it. The store is nil if Found was told of something, and with an error.
+func InspectAndOpen(ctx context.Context, dir string, o Options, i Inspection) (*Store, error) {
 	o.FS, o.Lock, o.MustExist, o.readOnly = readOnlyFS{fileSystem(o.FS)}, nil, true, true
 	v := &inspector{Inspection: i, ctx: ctx, dir: Dir{o.FS, dir}, reported: make(map[string]bool)}
 	return v.run(o)
@@ -39,49 +58,64 @@ func Inspect(ctx context.Context, dir string, o Options, i Inspection) error {
 // inspector is an Inspection under way.
 type inspector struct {
 	Inspection
-	ctx         context.Context
-	dir         Dir
-	reported    map[string]bool // the files that Found was told of
-	done, total int64           // bytes
-	buf         []byte          // for the blocks of tables
+	ctx      context.Context
+	dir      Dir
+	reported map[string]bool // the files that Found was told of
+	total    int64           // bytes
+
+	counting sync.Mutex // guards done, and lets one Progress run at a time
+	done     int64      // bytes
 }
 
 // run checks logs and manifest, then learns which tables are in use, and checks these.
-func (v *inspector) run(o Options) error {
+func (v *inspector) run(o Options) (*Store, error) {
 	s, whole, err := v.manifest(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	tables, err := v.tables(o, whole)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range slices.Concat(s.names(), tables) {
 		v.total += v.size(name, s)
 	}
 	if err := v.logs(s); err != nil {
-		return err
+		return nil, err
 	}
-	for _, name := range tables {
-		if err := v.table(name, v.size(name, s)); err != nil {
-			return err
+	check := func(i int) (damage, err error) {
+		size := v.size(tables[i], s)
+		if v.Checked != nil {
+			if damage, ok := v.Checked(tables[i]); ok {
+				return damage, v.progress(size)
+			}
 		}
+		return v.table(tables[i], size)
+	}
+	tell := func(i int, damage error) error {
+		if damage == nil {
+			return nil
+		}
+		return v.report(tables[i], damage)
+	}
+	if err := seam.Ordered(v.Seams, "inspect", len(tables), check, tell); err != nil {
+		return nil, err
 	}
 	if len(v.reported) > 0 {
-		return nil
+		return nil, nil
 	}
 	return v.replay(o, s)
 }
 
-// replay opens the database with its logs, all of which seem whole, and reports the error of that.
-func (v *inspector) replay(o Options, s *sums) (err error) {
+// replay opens the database with its logs, all of which seem whole, or reports the error of that.
+func (v *inspector) replay(o Options, s *sums) (e *Store, err error) {
 	log := &logger{log: o.Log}
 	defer log.recoverFatal(&err)
-	e, err := openPebble(v.dir.Path, o, s, log)
+	e, err = openPebble(v.dir.Path, o, s, log)
 	if err != nil {
-		return v.notOpened(err)
+		return nil, v.notOpened(err)
 	}
-	return e.Close()
+	return e, nil
 }
 
 // manifest reads the sums file and compares the manifest with it, because the manifest tells
@@ -133,26 +167,31 @@ func (v *inspector) report(name string, err error) error {
 	return v.Found(name, oneLine(err.Error()))
 }
 
-// progress counts bytes that were checked.
-func (v *inspector) progress(bytes int64) {
+// progress counts bytes that were checked, unless the context has ended.
+func (v *inspector) progress(bytes int64) error {
+	v.counting.Lock()
+	defer v.counting.Unlock()
+	if err := v.ctx.Err(); err != nil {
+		return err
+	}
 	v.done += bytes
 	if v.Progress != nil {
 		v.Progress(min(v.done, v.total), v.total)
 	}
+	return nil
 }
 
 // logs compares logs and manifest with their sums, and looks at the end of the newest log.
 func (v *inspector) logs(s *sums) error {
 	for _, name := range s.names() {
-		if err := v.ctx.Err(); err != nil {
-			return err
-		}
 		if err := s.compare(v.dir.FS, v.dir.Path, name); err != nil {
 			if err := v.report(name, err); err != nil {
 				return err
 			}
 		}
-		v.progress(v.size(name, s))
+		if err := v.progress(v.size(name, s)); err != nil {
+			return err
+		}
 	}
 	if err := checkTail(v.dir.FS, v.dir.Path, s); err != nil {
 		path, _, listErr := newestLog(v.dir.FS, v.dir.Path)

@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,25 +16,42 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/engine"
 )
 
-// table checks a table of so many bytes, and reports the first damage of it. Its bytes count as
-// checked afterwards.
-func (v *inspector) table(name string, size int64) error {
+// CheckTable reads each block of one table, as Inspect does, and returns the first damage of it. A caller that reads
+// all files anyway checks a table while the system has it in memory, and tells Inspect by Inspection.Checked. An error
+// is that of ctx.
+func CheckTable(ctx context.Context, dir Dir, name string) (damage, err error) {
+	v := &inspector{ctx: ctx, dir: Dir{readOnlyFS{dir.FS}, dir.Path}}
+	return v.table(name, 0)
+}
+
+// table checks a table of so many bytes, and returns the first damage of it. Its bytes count as
+// checked afterwards. An error is that of the context.
+func (v *inspector) table(name string, size int64) (damage, err error) {
+	t := &table{inspector: v, name: name}
 	if err := v.ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	until := v.done + size
-	if err := v.blocks(name); err != nil {
-		if err := v.report(name, fmt.Errorf("%w: table %s: %w", engine.ErrCorrupt, v.dir.Join(name), err)); err != nil {
-			return err
-		}
+	damage = t.blocks()
+	if err := v.progress(size - t.read); err != nil {
+		return nil, err
 	}
-	v.progress(until - v.done)
-	return nil
+	if damage != nil {
+		damage = fmt.Errorf("%w: table %s: %w", engine.ErrCorrupt, v.dir.Join(name), damage)
+	}
+	return damage, nil
+}
+
+// table is a table that one goroutine checks.
+type table struct {
+	*inspector
+	name string
+	read int64 // bytes of its blocks
+	buf  []byte
 }
 
 // blocks reads each block of a table and compares its checksum. It looks for no flipped bit, as
 // Pebble does in time that grows with the square of the block's size.
-func (v *inspector) blocks(name string) (err error) {
+func (t *table) blocks() (err error) {
 	// Pebble may panic where a table of an old format, which has no checksum in its last
 	// bytes, tells of blocks that cannot be.
 	defer func() {
@@ -41,11 +59,11 @@ func (v *inspector) blocks(name string) (err error) {
 			err = fmt.Errorf("it cannot be read: %v", r)
 		}
 	}()
-	f, err := v.dir.FS.Open(v.dir.Join(name))
+	f, err := t.dir.FS.Open(t.dir.Join(t.name))
 	if err != nil {
 		return err
 	}
-	r, err := openTable(v, f)
+	r, err := openTable(t.inspector, f)
 	if err != nil {
 		return err
 	}
@@ -60,7 +78,7 @@ func (v *inspector) blocks(name string) (err error) {
 	sum := block.Checksummer{}
 	sum.Init(r.BlockReader().ChecksumType())
 	for _, b := range handles(layout) {
-		if err := v.block(f, &sum, b); err != nil {
+		if err := t.block(f, &sum, b); err != nil {
 			return err
 		}
 	}
@@ -106,19 +124,16 @@ func handles(l *sstable.Layout) []block.Handle {
 }
 
 // block compares a block with the checksum behind it: one byte of its kind, and four of the sum.
-func (v *inspector) block(f vfs.File, sum *block.Checksummer, h block.Handle) error {
-	if err := v.ctx.Err(); err != nil {
-		return err
-	}
+func (t *table) block(f vfs.File, sum *block.Checksummer, h block.Handle) error {
 	length := int(h.Length) + block.TrailerLen
-	v.buf = slices.Grow(v.buf[:0], length)[:length]
-	if _, err := f.ReadAt(v.buf, int64(h.Offset)); err != nil {
+	t.buf = slices.Grow(t.buf[:0], length)[:length]
+	if _, err := f.ReadAt(t.buf, int64(h.Offset)); err != nil {
 		return fmt.Errorf("read %d bytes at byte %d: %w", length, h.Offset, err)
 	}
-	content, trailer := v.buf[:h.Length], v.buf[h.Length:]
+	content, trailer := t.buf[:h.Length], t.buf[h.Length:]
 	if sum.Checksum(content, trailer[0]) != binary.LittleEndian.Uint32(trailer[1:]) {
 		return fmt.Errorf("the block of %d bytes at byte %d differs from the bytes that were written", length, h.Offset)
 	}
-	v.progress(int64(length))
-	return nil
+	t.read += int64(length)
+	return t.progress(int64(length))
 }

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -76,20 +77,31 @@ func p39(s Size) []*Case {
 	}}
 }
 
-// p43 is how fast a backup is verified and restored, beside reading its files.
+const besideCopy = "restore a backup, beside a copy"
+
+// p43 is how fast a backup is verified and restored, beside reading its files, and beside copying them durably,
+// because no restore is faster than the disk writes. Each round begins with files that are on the disk alone.
 func p43(s Size) (cases []*Case) {
 	bytes := stored(s)
-	for _, what := range []string{"verify", "restore"} {
+	from := "from the disk"
+	if !measure.Forgets {
+		from = "from the memory of the system"
+	}
+	for _, c := range []struct{ what, against string }{
+		{"verify a backup", "reading its files "},
+		{"restore a backup", "reading its files "},
+		{besideCopy, "reading its files and writing and syncing each, "},
+	} {
 		cases = append(cases, &Case{
-			ID: "P43", What: what + " a backup", Size: fmt.Sprintf("MiB=%d", bytes>>20), N: float64(bytes >> 20), Unit: "MiB/s",
-			Against: "reading its files", Rounds: 3,
+			ID: "P43", What: c.what, Size: fmt.Sprintf("MiB=%d", bytes>>20), N: float64(bytes >> 20), Unit: "MiB/s",
+			Against: c.against + from, Rounds: 3,
 			Targets: []Target{ratio(0.8)},
-			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				h, err := c.filled(ctx, e, bytes)
+			Prepare: prepared(func(ctx context.Context, e *Env, closed *closers) (ours, reference Side, err error) {
+				h, err := closed.filled(ctx, e, bytes)
 				if err != nil {
 					return nil, nil, err
 				}
-				dir, err := c.dir(e)
+				dir, err := closed.dir(e)
 				if err != nil {
 					return nil, nil, err
 				}
@@ -105,23 +117,33 @@ func p43(s Size) (cases []*Case) {
 					return nil, nil, err
 				}
 				mib := int(size >> 20)
-				work := v.Check
-				if what == "restore" {
-					work = func(ctx context.Context) error {
-						to, err := e.NewDir()
-						if err == nil {
-							err = v.RestoreTo(ctx, to)
-						}
-						if removed := os.RemoveAll(to); err == nil {
-							err = removed
-						}
-						return err
-					}
+				side := func(work func(ctx context.Context, to string) error) Side { return cold(e, dir, mib, work) }
+				check := func(ctx context.Context, _ string) error { return v.Check(ctx) }
+				read := func(context.Context, string) error { _, err := v.Read(); return err }
+				switch {
+				case c.what == "verify a backup":
+					return side(check), side(read), nil
+				case c.what == besideCopy:
+					read = v.CopyTo
 				}
-				read := func(context.Context) error { _, err := v.Read(); return err }
-				return amount(mib, measure.Meters{}, work), amount(mib, measure.Meters{}, read), nil
+				return side(v.RestoreTo), side(read), nil
 			}),
 		})
 	}
 	return cases
+}
+
+// cold measures work that may fill a new directory, while none of the files of another one is in the memory of the system.
+func cold(e *Env, dir string, mib int, work func(ctx context.Context, to string) error) Side {
+	return func(ctx context.Context) (Sample, error) {
+		to, err := e.NewDir()
+		if err == nil {
+			err = measure.Forget(dir)
+		}
+		if err != nil {
+			return Sample{}, err
+		}
+		sample, err := amount(mib, measure.Meters{}, func(ctx context.Context) error { return work(ctx, to) })(ctx)
+		return sample, errors.Join(err, os.RemoveAll(to))
+	}
 }

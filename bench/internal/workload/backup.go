@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -79,8 +80,31 @@ func (v *Vault) RestoreTo(ctx context.Context, dir string) error {
 
 // Read reads all files of the repository, and returns their size.
 func (v *Vault) Read() (bytes int64, err error) {
-	part := make([]byte, 1<<20)
-	err = filepath.WalkDir(v.dir, func(path string, d fs.DirEntry, err error) error {
+	err = v.each(func(_ string, r io.Reader) error {
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, r, make([]byte, 1<<20))
+		bytes += n
+		return err
+	})
+	return bytes, err
+}
+
+// CopyTo copies all files of the repository into a directory, one after the other, and syncs each.
+func (v *Vault) CopyTo(_ context.Context, dir string) error {
+	return v.each(func(name string, r io.Reader) error {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if _, err = io.CopyBuffer(struct{ io.Writer }{f}, r, make([]byte, 1<<20)); err == nil {
+			err = f.Sync()
+		}
+		return errors.Join(err, f.Close())
+	})
+}
+
+// each calls do with each file of the repository: its name, and its content through read(2).
+func (v *Vault) each(do func(name string, r io.Reader) error) error {
+	return filepath.WalkDir(v.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
@@ -88,12 +112,6 @@ func (v *Vault) Read() (bytes int64, err error) {
 		if err != nil {
 			return err
 		}
-		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, part)
-		bytes += n
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
-		return err
+		return errors.Join(do(d.Name(), struct{ io.Reader }{f}), f.Close())
 	})
-	return bytes, err
 }

@@ -13,6 +13,83 @@ var backupMutants = []mutant{
 		Package: "admin/backup", Test: "TestDamagedRepository",
 	},
 	{
+		Name: "table-that-is-not-hashed", Promise: "B1", File: "admin/backup/restore.go",
+		Edits: []edit{{
+			Old: `		if err := r.readBlob(ctx, f); err != nil {
+`,
+			New: `		if err := r.readBlob(ctx, f); err != nil && !(isTable(f.Name) && mutant("table-that-is-not-hashed")) {
+`,
+		}},
+		Package: "admin/backup", Test: "TestDamagedRepository",
+	},
+	{
+		Name: "damage-of-a-checked-table-is-dropped", Promise: "B1", File: "admin/backup/restore.go",
+		Edits: []edit{{
+			Old: `			t[c.Files[i].Name] = damage
+`,
+			New: `			if t[c.Files[i].Name] = damage; mutant("damage-of-a-checked-table-is-dropped") {
+				t[c.Files[i].Name] = nil
+			}
+`,
+		}},
+		Package: "admin/backup", Test: "TestBackupOfADamagedTable",
+	},
+	{
+		Name: "error-of-a-task-is-dropped", Promise: "B1", File: "seam/ordered.go",
+		Edits: []edit{{
+			Old: `	r.value, r.err = o.do(i)
+`,
+			New: `	if r.value, r.err = o.do(i); mutant("error-of-a-task-is-dropped") {
+		r.err = nil
+	}
+`,
+		}},
+		Package: "seam", Test: "TestOrderedReturnsTheErrorOfALoop",
+	},
+	{
+		Name: "number-begun-after-an-error", Promise: "B1", File: "seam/ordered.go",
+		Edits: []edit{{
+			Old: `		o.stopped = o.stopped || r.err != nil
+`,
+			New: `		o.stopped = o.stopped || r.err != nil && !mutant("number-begun-after-an-error")
+`,
+		}},
+		Package: "seam", Test: "TestOrderedReturnsTheErrorOfALoop",
+	},
+	{
+		Name: "first-backup-reads-twice", Promise: "B3", File: "admin/backup/create.go",
+		Edits: []edit{{
+			Old: `		if known[named{name, info.Size()}] {
+`,
+			New: `		if known[named{name, info.Size()}] || mutant("first-backup-reads-twice") {
+`,
+		}},
+		Package: "admin/backup", Test: "TestCreateReadsEachFileOnce",
+	},
+	{
+		Name: "known-content-is-written-again", Promise: "B3", File: "admin/backup/create.go",
+		Edits: []edit{{
+			Old: `	if err != nil || r.has(f) {
+`,
+			New: `	if err != nil || r.has(f) && !mutant("known-content-is-written-again") {
+`,
+		}},
+		Package: "admin/backup", Test: "TestCreateReadsEachFileOnce",
+	},
+	{
+		Name: "copy-without-a-name-stays", Promise: "B3", File: "admin/backup/create.go",
+		Edits: []edit{{
+			Old: `	removed := blobs.FS.Remove(blobs.Join(copyName))
+`,
+			New: `	var removed error
+	if !mutant("copy-without-a-name-stays") {
+		removed = blobs.FS.Remove(blobs.Join(copyName))
+	}
+`,
+		}},
+		Package: "admin/backup", Test: "TestCreateReadsEachFileOnce",
+	},
+	{
 		Name: "clean-removes-a-named-blob", Promise: "B1", File: "admin/backup/clean.go",
 		Edits: []edit{{
 			Old: `		if named[name] {

@@ -197,16 +197,31 @@ var directoryMutants = []mutant{
 		Package: "storage", Test: "TestVerifyTellsOfRows",
 	},
 	{
-		Name: "verify-goes-on-after-its-context", Promise: "S14", File: "storage/pebblestore/inspect_table.go",
+		Name: "findings-of-a-shard-are-dropped", Promise: "S14", File: "storage/check.go",
+		Edits: []edit{{
+			Old: `		for _, t := range c.told {
+`,
+			New: `		if shard == 3 && mutant("findings-of-a-shard-are-dropped") {
+			return c.err
+		}
+		for _, t := range c.told {
+`,
+		}},
+		Package: "storage", Test: "TestVerifyTellsOfRowsInOrder",
+	},
+	{
+		Name: "verify-goes-on-after-its-context", Promise: "S14", File: "storage/pebblestore/inspect.go",
 		Edits: []edit{{
 			Old: `	if err := v.ctx.Err(); err != nil {
 		return err
 	}
-	length`,
+	v.done += bytes
+`,
 			New: `	if err := v.ctx.Err(); err != nil && !mutant("verify-goes-on-after-its-context") {
 		return err
 	}
-	length`,
+	v.done += bytes
+`,
 		}},
 		Package: "storage", Test: "TestVerifyEndsWithItsContext",
 	},

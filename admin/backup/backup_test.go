@@ -341,6 +341,7 @@ func TestDamagedRepository(t *testing.T) {
 	}
 	table := slices.IndexFunc(c.Files, func(f file) bool { return strings.HasSuffix(f.Name, ".sst") && f.Bytes > 2000 })
 	other := (table + 1) % len(c.Files)
+	format := blobsDir + "/" + c.Files[slices.IndexFunc(c.Files, isFormat)].SHA256
 	blob := blobsDir + "/" + c.Files[table].SHA256
 	document := snapshotsDir + "/" + s.Name + jsonSuffix
 	reseal := func(change func(*content)) string {
@@ -365,6 +366,8 @@ func TestDamagedRepository(t *testing.T) {
 		"truncated": {blob, whole[blob][:1000], blob},
 		"missing":   {blob, "", blob},
 		"swapped":   {blob, whole[blobsDir+"/"+c.Files[other].SHA256], blob},
+		"format":    {format, flip(whole[format], 10), format},
+		"nowhere":   {format, "", format},
 		"torn":      {document, text[:len(text)/2], document},
 		"edited":    {document, strings.Replace(text, `"epoch":1`, `"epoch":2`, 1), document},
 		"parent":    {document, rename("../../outside"), "../../outside"},
@@ -376,8 +379,9 @@ func TestDamagedRepository(t *testing.T) {
 		"blob":      {document, reseal(func(c *content) { c.Files[table].SHA256 = "../../store/HOLDFAST" }), c.Files[table].Name},
 		"other":     {document, reseal(func(c *content) { c.Files[table].SHA256 = c.Files[other].SHA256 }), c.Files[other].SHA256},
 		"no format": {document, reseal(func(c *content) {
-			c.Files = slices.DeleteFunc(c.Files, func(f file) bool { return f.Name == storage.FormatFile })
+			c.Files = slices.DeleteFunc(c.Files, isFormat)
 		}), storage.FormatFile},
+		"large format":     {document, reseal(func(c *content) { c.Files[slices.IndexFunc(c.Files, isFormat)].Bytes = 1 << 40 }), ""},
 		"newer":            {document, reseal(func(c *content) { c.Format = 2 }), document + " has format 2"},
 		"newer repository": {formatFile, "holdfast repository\nformat 2\n", formatFile},
 		"a file missing":   {document, reseal(func(c *content) { c.Files = slices.Delete(c.Files, table, table+1) }), document},
@@ -417,7 +421,7 @@ func TestDamagedRepository(t *testing.T) {
 					t.Errorf("it counts as verified: %+v, %v", l, err)
 				}
 			}
-			if change.path == document && name != "a file missing" && name != "other" {
+			if change.path == document && name != "a file missing" && name != "other" && name != "large format" {
 				if _, _, err := repo.Clean(Keep{}); err == nil {
 					t.Error("cleaned, although a snapshot cannot be read")
 				}

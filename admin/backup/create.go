@@ -35,7 +35,7 @@ func (r *Repository) Create(ctx context.Context, store *storage.Store) (s Snapsh
 			if err := store.Checkpoint(ctx, copied.Path); err != nil {
 				return wrap(err)
 			}
-			files, err = r.add(ctx, copied, r.pacer())
+			files, err = r.add(ctx, c.Store, copied, r.pacer())
 			return err
 		})
 		return files, err
@@ -54,7 +54,7 @@ func (r *Repository) CreateFrom(ctx context.Context, dir string) (Snapshot, erro
 	}
 	c := content{Store: store.ID(), Epoch: store.Previous().Epoch, Begun: r.now()}
 	s, err := r.create(c, func() ([]file, error) {
-		return r.add(ctx, pebblestore.Dir{FS: r.root.FS, Path: store.Dir()}, nil)
+		return r.add(ctx, c.Store, pebblestore.Dir{FS: r.root.FS, Path: store.Dir()}, nil)
 	})
 	return s, errors.Join(err, store.Close())
 }
@@ -90,13 +90,13 @@ func within(o storage.Options, work pebblestore.Dir, do func() error) (err error
 	return do()
 }
 
-// add makes durable blobs of the files in a directory, which nothing changes meanwhile.
-func (r *Repository) add(ctx context.Context, from pebblestore.Dir, p *pacer) (files []file, err error) {
+// add makes durable blobs of the files of a store in a directory, which nothing changes meanwhile.
+func (r *Repository) add(ctx context.Context, store string, from pebblestore.Dir, p *pacer) (files []file, err error) {
 	names, err := from.List()
 	if err != nil {
 		return nil, wrap(err)
 	}
-	known, err := r.known()
+	known, err := r.known(store)
 	if err != nil {
 		return nil, err
 	}
@@ -157,23 +157,22 @@ type named struct {
 	bytes int64
 }
 
-// known are the files of all snapshots. One that cannot be read is left out, because it only spares time.
-func (r *Repository) known() (map[named]bool, error) {
-	names, err := r.names()
-	if err != nil {
-		return nil, err
-	}
+// known are the files of the newest snapshot of a store. One that cannot be read is passed over, because it only spares
+// time.
+func (r *Repository) known(store string) (map[named]bool, error) {
 	known := make(map[named]bool)
-	for _, name := range names {
+	names, err := r.names()
+	for _, name := range slices.Backward(names) {
 		c, _, err := r.load(name)
-		if err != nil {
+		if err != nil || c.Store != store {
 			continue
 		}
 		for _, f := range c.Files {
 			known[named{f.Name, f.Bytes}] = true
 		}
+		break
 	}
-	return known, nil
+	return known, err
 }
 
 // addKnown makes the blob of a file that the repository probably has: it hashes the file, and copies it if there is
@@ -268,14 +267,16 @@ func transfer(ctx context.Context, from pebblestore.Dir, name string, w io.Write
 			return f, wrap(seam.Cause(ctx))
 		}
 		n, err := in.Read(buffer)
+		moved := n
 		sum.Write(buffer[:n])
 		f.Bytes += int64(n)
 		if w != nil && n > 0 {
 			if _, err := w.Write(buffer[:n]); err != nil {
 				return f, wrap(err)
 			}
+			moved += n
 		}
-		if waited := p.read(ctx, n); waited != nil {
+		if waited := p.moved(ctx, moved); waited != nil {
 			return f, wrap(waited)
 		}
 		if err == io.EOF {

@@ -292,20 +292,34 @@ func clear(to pebblestore.Dir) error {
 	return errors.Join(errs...)
 }
 
+func isFormat(f file) bool { return f.Name == storage.FormatFile }
+
+// maxFormatBytes bounds what is read of a format file, which has some lines.
+const maxFormatBytes = 64 << 10
+
+// format is the text of the format file of a snapshot.
+func (r *Repository) format(c content) (text string, err error) {
+	f := c.Files[slices.IndexFunc(c.Files, isFormat)] // load has refused a snapshot without it
+	if f.Bytes > maxFormatBytes {
+		return "", damaged(c.path, "its %s has %d bytes", f.Name, f.Bytes)
+	}
+	if err := r.fitting(f); err != nil {
+		return "", err
+	}
+	text, err = r.dir(blobsDir).Read(f.SHA256)
+	return text, r.fits(f, file{Bytes: int64(len(text)), SHA256: hashOf(text)}, wrap(err))
+}
+
 // restore copies the files of a snapshot into a directory and makes them a store. claim is the only
 // file in it.
 func (r *Repository) restore(ctx context.Context, c content, to pebblestore.Dir, claim string) error {
-	var format string // of the one file of that name
-	t, err := r.each(ctx, c, to, func(f file) error {
-		if err := r.fetch(ctx, f, to); err != nil || f.Name != storage.FormatFile {
-			return err
-		}
-		text, err := to.Read(f.Name)
-		if err == nil {
-			format, err = text, to.FS.Remove(to.Join(f.Name))
-		}
-		return wrap(err)
-	})
+	format, err := r.format(c)
+	if err != nil {
+		return err
+	}
+	rest := c
+	rest.Files = slices.DeleteFunc(slices.Clone(c.Files), isFormat) // Adopt writes it, because a copy with it would open as the source
+	t, err := r.each(ctx, rest, to, func(f file) error { return r.fetch(ctx, f, to) })
 	if err != nil {
 		return err
 	}

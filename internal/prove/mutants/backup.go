@@ -100,6 +100,14 @@ var backupMutants = []mutant{
 		Package: "admin/backup", Test: "TestClean",
 	},
 	{
+		Name: "copy-opens-before-it-is-adopted", Promise: "S17", File: "admin/backup/restore.go",
+		Edits: []edit{{
+			Old: `	rest.Files = slices.DeleteFunc(slices.Clone(c.Files), isFormat)`,
+			New: `	rest.Files = slices.DeleteFunc(slices.Clone(c.Files), func(f file) bool { return isFormat(f) && !mutant("copy-opens-before-it-is-adopted") })`,
+		}},
+		Package: "admin/backup", Test: "TestPowerCutInARestore",
+	},
+	{
 		Name: "flush-key-for-other-events", Promise: "S17", File: "jobs/debounce/flush.go",
 		Edits: []edit{{
 			Old: `	return fmt.Sprintf("%s/%s/%d/%d", in.st.ID()`,

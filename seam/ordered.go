@@ -13,7 +13,8 @@ var errNotDone = errors.New("seam: a call of Ordered has ended its goroutine")
 // Ordered calls do with each number below n, several at a time, and then use with the result of each, in order. It
 // returns the error that a loop over both would return: numbers are begun in order, and none after an error. When it
 // returns, no call is under way. do runs in tasks of that name: as many as there are processors, and two in a
-// simulation, so that a run is the same on each machine. use runs in the calling task; nil: not called.
+// simulation, so that a run is the same on each machine. use runs in the calling task; nil: not called. A panic of do
+// is one of the calling task.
 func Ordered[T any](s Seams, name string, n int, do func(i int) (T, error), use func(i int, v T) error) error {
 	s = s.WithDefaults()
 	tasks := 2
@@ -61,9 +62,10 @@ type ordered[T any] struct {
 
 // result is that of one number.
 type result[T any] struct {
-	value T
-	err   error
-	done  bool
+	value    T
+	err      error
+	panicked *PanicError
+	done     bool
 }
 
 // work takes one number after the other.
@@ -85,7 +87,7 @@ func (o *ordered[T]) next() (i int, ok bool) {
 	return o.begun - 1, true
 }
 
-// call calls do and keeps its result, also if it ends the goroutine.
+// call calls do and keeps its result, also if it panics or ends the goroutine.
 func (o *ordered[T]) call(i int) {
 	r := result[T]{err: errNotDone}
 	defer o.change(func() {
@@ -93,7 +95,15 @@ func (o *ordered[T]) call(i int) {
 		o.results[i] = r
 		o.stopped = o.stopped || r.err != nil
 	})
-	r.value, r.err = o.do(i)
+	r.err = Guard(func() (err error) {
+		r.value, err = o.do(i)
+		return err
+	}, func(p *PanicError) error {
+		if !p.Exited() {
+			r.panicked = p
+		}
+		return errNotDone
+	})
 }
 
 // change changes the fields and wakes the task that waits.
@@ -126,6 +136,9 @@ func (o *ordered[T]) each(s Seams, use func(i int, v T) error) error {
 	for i := range o.results {
 		o.await(s, func() bool { return o.results[i].done })
 		r := o.results[i]
+		if r.panicked != nil {
+			panic(r.panicked)
+		}
 		if r.err != nil {
 			return r.err
 		}

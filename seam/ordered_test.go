@@ -120,3 +120,20 @@ func TestOrderedWithACallThatExits(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// A panic of a call is one of the caller, with the stack of the call.
+func TestOrderedWithACallThatPanics(t *testing.T) {
+	defer func() {
+		p, ok := recover().(*seam.PanicError)
+		if !ok || p.Value != "broken" || len(p.Stack) == 0 {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	_ = seam.Ordered(seam.Seams{Executor: newTwo()}, "test", 5, func(i int) (int, error) {
+		if i == 2 {
+			panic("broken")
+		}
+		return 0, nil
+	}, nil)
+	t.Error("no panic")
+}

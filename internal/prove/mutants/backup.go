@@ -37,11 +37,11 @@ var backupMutants = []mutant{
 	{
 		Name: "error-of-a-task-is-dropped", Promise: "B1", File: "seam/ordered.go",
 		Edits: []edit{{
-			Old: `	r.value, r.err = o.do(i)
+			Old: `		r.value, err = o.do(i)
 `,
-			New: `	if r.value, r.err = o.do(i); mutant("error-of-a-task-is-dropped") {
-		r.err = nil
-	}
+			New: `		if r.value, err = o.do(i); mutant("error-of-a-task-is-dropped") {
+			err = nil
+		}
 `,
 		}},
 		Package: "seam", Test: "TestOrderedReturnsTheErrorOfALoop",

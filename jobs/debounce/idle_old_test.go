@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/recovery"
+	"github.com/holdfast-dev/holdfast/seam"
 )
 
 type rows struct{ st *object.State }
@@ -151,7 +152,7 @@ func TestLongestDedup(t *testing.T) {
 }
 
 // Proves D3: the keys of two lives of one opening differ, even if the host draws equal
-// random numbers.
+// random numbers, and the events come at one time.
 func TestKeysOfLivesDiffer(t *testing.T) {
 	var keys []string
 	flushed := make(chan string)
@@ -160,7 +161,7 @@ func TestKeysOfLivesDiffer(t *testing.T) {
 		return nil
 	}})
 	o := object.Options{Dir: t.TempDir()}
-	o.Seams.Rand = sameNumber{}
+	o.Seams.Rand, o.Seams.Clock = sameNumber{}, stopped{seam.Seams{}.WithDefaults().Clock}
 	h, err := object.Open(o, job)
 	if err != nil {
 		t.Fatal(err)
@@ -186,6 +187,11 @@ func TestKeysOfLivesDiffer(t *testing.T) {
 type sameNumber struct{}
 
 func (sameNumber) Uint64() uint64 { return 7 }
+
+// stopped is a clock that shows one time. Its timers run.
+type stopped struct{ seam.Clock }
+
+func (stopped) Now() time.Time { return time.Unix(1e9, 0) }
 
 // Proves D6: an object with more ids than one look reads ends no earlier than another,
 // and at most a quarter of its dedup time later.

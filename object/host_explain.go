@@ -27,6 +27,9 @@ type Explanation struct {
 	Failed  string `json:"failed,omitempty"`
 	Closing bool   `json:"closing,omitempty"`
 	NoSpace string `json:"noSpace,omitempty"`
+	// RecoveryHold is how long work that an earlier process has left open still waits before it
+	// is recovered, because that process may run it (see Driver.RecoveryHold). It is zero on one machine.
+	RecoveryHold time.Duration `json:"recoveryHold,omitempty"`
 
 	// Registered says that the class was given to Open. If it was not, the fields above are
 	// all that is known. Live says that the object is in memory.
@@ -175,6 +178,7 @@ func (h *Host) explainHost(e *Explanation) {
 		e.NoSpace = err.Error()
 	}
 	e.Syncing = h.store.Syncing()
+	e.RecoveryHold = h.suspension.recoveryHold()
 }
 
 // explainAlarm tells where the alarm is.

@@ -338,12 +338,14 @@ func (d *Driver) SuspendedUntil() time.Time {
 
 // RecoveryHold returns how long work that an earlier process has left open must still wait for its recovery, because that process
 // may run it: over a log whose owner has not closed it, three seconds after the opening. It is zero on one machine.
-func (d *Driver) RecoveryHold() time.Duration {
-	s := d.state.act.host.suspension
+func (d *Driver) RecoveryHold() time.Duration { return d.state.act.host.suspension.recoveryHold() }
+
+// recoveryHold is RecoveryHold; s is nil on one machine.
+func (s *suspension) recoveryHold() time.Duration {
 	if s == nil || s.opens.IsZero() {
 		return 0
 	}
-	return max(0, s.opens.Sub(d.state.act.host.seams.Steady()))
+	return max(0, s.opens.Sub(s.host.seams.Steady()))
 }
 
 // OwnerLost reports whether the opening with the given epoch ended because another node, this one, has taken the store over. The

@@ -235,6 +235,37 @@ func TestCausesOfCrashes(t *testing.T) {
 	}, harness.Shards(2))
 }
 
+// Proves Y1 and R4: over a log, a task that the process before has left open is lost until three
+// seconds after the opening, whichever node opens it, and the cause says whether that was another.
+func TestCausesOfTakeovers(t *testing.T) {
+	for cause, store := range map[string]harness.Option{
+		"Its process has died":                        harness.LogStore(),
+		"Another node has run it, which was replaced": harness.TakeoverStore(),
+	} {
+		harness.Run(t, func(s *harness.Sim) {
+			p := open(s)
+			task := p.add(p.work, 1)
+			s.Crash(harness.Kill)
+			s.Restart()
+			opened := s.Now()
+			lost := func() why.Answer {
+				a, _ := p.live(task)
+				if a.Code != why.Lost || !a.Next.Equal(opened.Add(3*time.Second)) || !strings.HasPrefix(a.Text, cause) {
+					s.Errorf("after %v: %+v, want %q until 3s", s.Now().Sub(opened), a, cause)
+				}
+				return a
+			}
+			lost()
+			s.Advance(3*time.Second - time.Nanosecond)
+			lost()
+			s.Advance(time.Nanosecond)
+			if a, _ := p.live(task); a.Code != why.Executing {
+				s.Errorf("after 3s: %+v, want executing", a)
+			}
+		}, harness.Shards(2), store)
+	}
+}
+
 // Proves Y1: a call that would have closed a circle is the reason of the object that made it, for
 // less than a minute.
 func TestCausesOfACircle(t *testing.T) {

@@ -1,6 +1,6 @@
 package main
 
-// whyMutants are bugs of what a run tells: its status, its events and the histories that are kept.
+// whyMutants are bugs of what a run tells: its status, its events and the histories that are kept; and of reasons.
 var whyMutants = []mutant{
 	{
 		Name: "run-due-now-is-not-queued", Promise: "F15", File: "jobs/workflow/why.go",
@@ -175,5 +175,23 @@ var whyMutants = []mutant{
 `,
 		}},
 		Package: "jobs/workflow", Test: "TestRetryInAKeptGeneration",
+	},
+	{
+		Name: "reason-forgets-the-hold", Promise: "Y1", File: "admin/why/look.go",
+		Edits: []edit{{
+			Old: `	if f.live != nil {
+		s.Hold`,
+			New: `	if f.live != nil && !mutant("reason-forgets-the-hold") {
+		s.Hold`,
+		}},
+		Package: "admin/why", Test: "TestCausesOfTakeovers",
+	},
+	{
+		Name: "reason-blames-a-crash-for-a-takeover", Promise: "Y1", File: "admin/why/look.go",
+		Edits: []edit{{
+			Old: `l.store.OwnerLost() &&`,
+			New: `!mutant("reason-blames-a-crash-for-a-takeover") && l.store.OwnerLost() &&`,
+		}},
+		Package: "admin/why", Test: "TestCausesOfTakeovers",
 	},
 }

@@ -1,8 +1,8 @@
 // Package outside finds the programs of others that tests run.
 //
-// A test that needs one is skipped where the program is not installed; this is the only reason for
-// which a test is skipped. With the variable of the program set to "required", as in CI, the test
-// fails instead.
+// A test that needs one is skipped where the program is not installed. With the variable of the program
+// set to "required" the test fails instead, and with "later" it is skipped although the program is
+// there: CI runs each of these tests once, in the step that installs what they need.
 package outside
 
 import (
@@ -43,6 +43,7 @@ func Git(t testing.TB) string {
 // Postgres returns the directory with the programs of PostgreSQL, see pgtest.Find. Its variable is HOLDFAST_POSTGRES.
 func Postgres(t testing.TB) string {
 	t.Helper()
+	putOff(t, "HOLDFAST_POSTGRES")
 	bin, err := pgtest.Find()
 	if err != nil {
 		missing(t, "HOLDFAST_POSTGRES", "initdb", "postgresql")
@@ -50,12 +51,16 @@ func Postgres(t testing.TB) string {
 	return bin
 }
 
-// required is the value of a variable with which a test fails without its program.
-const required = "required"
+// Values of the variables.
+const (
+	required = "required" // the test fails without its program
+	later    = "later"    // the test is skipped
+)
 
 // find returns the path of the first of the names that is installed. debian is the package that has it.
 func find(t testing.TB, variable, debian string, names ...string) string {
 	t.Helper()
+	putOff(t, variable)
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
@@ -63,6 +68,14 @@ func find(t testing.TB, variable, debian string, names ...string) string {
 	}
 	missing(t, variable, names[0], debian)
 	return ""
+}
+
+// putOff skips a test that another run of the tests is going to run.
+func putOff(t testing.TB, variable string) {
+	t.Helper()
+	if os.Getenv(variable) == later {
+		t.Skipf("NOT RUN: %s is %s", variable, later)
+	}
 }
 
 // missing ends a test for which a program is missing.

@@ -50,7 +50,7 @@ func TestMissingPrograms(t *testing.T) {
 	}
 }
 
-// A program that is installed is found, by any of its names.
+// A program that is installed is found, by any of its names, unless its tests are run later.
 func TestInstalledPrograms(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
@@ -61,6 +61,10 @@ func TestInstalledPrograms(t *testing.T) {
 	}
 	if path, e := ended(Chromium); path != filepath.Join(dir, "chromium-browser") {
 		t.Errorf("Chromium is at %q, and the test %s", path, e.how)
+	}
+	t.Setenv("HOLDFAST_BROWSER", "later")
+	if _, e := ended(Chromium); e.how != "is skipped" || e.text != "NOT RUN: HOLDFAST_BROWSER is later" {
+		t.Errorf("with HOLDFAST_BROWSER=later a test of a page %s: %s", e.how, e.text)
 	}
 	if path, e := ended(func(t testing.TB) string { return Prometheus(t, "promtool") }); path != filepath.Join(dir, "promtool") {
 		t.Errorf("promtool is at %q, and the test %s", path, e.how)

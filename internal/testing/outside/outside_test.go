@@ -54,6 +54,8 @@ func TestMissingPrograms(t *testing.T) {
 func TestInstalledPrograms(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
+	t.Setenv("HOLDFAST_BROWSER", "")
+	t.Setenv("HOLDFAST_PROMTOOL", "")
 	for _, name := range []string{"chromium-browser", "promtool"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o755); err != nil {
 			t.Fatal(err)

@@ -54,10 +54,8 @@ func (l *lab) build(ctx context.Context, ms []mutant) error {
 	}
 	slices.Sort(packages)
 	packages = slices.Compact(packages)
-	for _, module := range modules {
-		if err := l.compile(ctx, module, overlay, packages); err != nil {
-			return err
-		}
+	if err := l.compile(ctx, overlay, packages); err != nil {
+		return err
 	}
 	l.rapid = make(map[string]bool)
 	for _, p := range packages {
@@ -67,32 +65,15 @@ func (l *lab) build(ctx context.Context, ms []mutant) error {
 	return nil
 }
 
-// modules are the directories of the modules with mutants, the library's first.
-var modules = []string{".", "server"}
-
-// moduleOf is the module of a package.
-func moduleOf(pkg string) string {
-	if pkg == "server" || strings.HasPrefix(pkg, "server/") {
-		return "server"
-	}
-	return "."
-}
-
-// compile compiles the test binaries of the packages of one module.
-func (l *lab) compile(ctx context.Context, module, overlay string, packages []string) error {
+// compile compiles the test binaries of the packages. It takes the workspace, so that all modules share what they import.
+func (l *lab) compile(ctx context.Context, overlay string, packages []string) error {
 	// The symbols are for debuggers; without them the linker is done sooner.
 	args := []string{"test", "-c", "-overlay", overlay, "-ldflags=-s -w", "-o", l.dir + string(filepath.Separator)}
-	mine := len(args)
 	for _, p := range packages {
-		if moduleOf(p) == module {
-			args = append(args, "./"+strings.TrimPrefix(strings.TrimPrefix(p, module), "/"))
-		}
-	}
-	if len(args) == mine {
-		return nil
+		args = append(args, "./"+p)
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = filepath.Join(l.root, module)
+	cmd.Dir, cmd.Env = l.root, append(os.Environ(), "GOWORK=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the tests with the mutants: %w\n%s", err, bytes.TrimSpace(out))
 	}

@@ -79,8 +79,8 @@ func stories(lines []line) []story {
 // pairs crashes every story twice, at as many pairs of points as the floors need.
 func pairs(ctx context.Context, s *suite) error {
 	budgets := map[string]int{
-		"map":    of(s.extent, 250, 720, 1_000_000),
-		"pebble": of(s.extent, 96, 180, 10_000),
+		"map":    of(s.extent, 175, 720, 1_000_000),
+		"pebble": of(s.extent, 76, 180, 10_000),
 	}
 	return each(stores, func(store string) error {
 		other := map[string]string{"map": "pebble", "pebble": "map"}[store]
@@ -131,7 +131,7 @@ func randomTests(dir string) string {
 	return crashTests
 }
 
-// checks is how many random schedules each test runs in a round: the floors take two rounds on the map and one on Pebble, those of -short take rounds of a quarter.
+// checks is how many random schedules each test runs in a round: the floors take two rounds on the map and one on Pebble, those of -short take rounds of an eighth.
 var checks = map[string]int{"map": 420, "pebble": 84}
 
 // random runs stories under random schedules, in rounds with a seed of their own,
@@ -166,7 +166,7 @@ func fill(ctx context.Context, s *suite) error {
 // round runs every story under some random schedules that the round chooses.
 func (s *suite) round(ctx context.Context, store string, round int) error {
 	n := checks[store]
-	n = of(s.extent, n/4, n, 20*n)
+	n = of(s.extent, n/8, n, 20*n)
 	return each(crashed, func(dir string) error {
 		lines, _, err := s.test(ctx, testRun{
 			step: "random", dir: dir, run: randomTests(dir), skip: skipping("map", "pebble"), crashtest: "store=" + store,

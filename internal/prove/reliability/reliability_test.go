@@ -54,12 +54,12 @@ func TestFloors(t *testing.T) {
 		t.Error("a soak is content with the floors of a whole run")
 	}
 	few := report{values: good(), extent: short}
-	few.values["pairs_map"] = 30_000
+	few.values["pairs_map"] = 15_000
 	if missed := few.missed(everything); missed != nil {
 		t.Errorf("a short run misses %q", missed)
 	}
 	few.values["pairs_map"]--
-	if missed := few.missed(everything); !slices.Equal(missed, []string{"pairs_map is 29,999: 1 below its floor of 30,000; alone: go run ./internal/prove/reliability -short -only pairs"}) {
+	if missed := few.missed(everything); !slices.Equal(missed, []string{"pairs_map is 14,999: 1 below its floor of 15,000; alone: go run ./internal/prove/reliability -short -only pairs"}) {
 		t.Errorf("a short run misses %q", missed)
 	}
 }

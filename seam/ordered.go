@@ -12,14 +12,14 @@ var errNotDone = errors.New("seam: a call of Ordered has ended its goroutine")
 
 // Ordered calls do with each number below n, several at a time, and then use with the result of each, in order. It
 // returns the error that a loop over both would return: numbers are begun in order, and none after an error. When it
-// returns, no call is under way. do runs in tasks of that name: as many as there are processors, and two in a
-// simulation, so that a run is the same on each machine. use runs in the calling task; nil: not called. A panic of do
+// returns, no call is under way. do runs in tasks of that name: twice as many as there are processors, because some of them wait for a
+// disk, and two in a simulation, so that a run is the same on each machine. use runs in the calling task; nil: not called. A panic of do
 // is one of the calling task.
 func Ordered[T any](s Seams, name string, n int, do func(i int) (T, error), use func(i int, v T) error) error {
 	s = s.WithDefaults()
 	tasks := 2
 	if _, ok := s.Executor.(goroutines); ok {
-		tasks = runtime.GOMAXPROCS(0)
+		tasks = 2 * runtime.GOMAXPROCS(0)
 	}
 	tasks = min(tasks, n)
 	if use == nil {

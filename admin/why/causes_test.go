@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testing/fulldisk"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
@@ -248,12 +249,11 @@ func TestCausesOfTakeovers(t *testing.T) {
 			s.Crash(harness.Kill)
 			s.Restart()
 			opened := s.Now()
-			lost := func() why.Answer {
+			lost := func() {
 				a, _ := p.live(task)
 				if a.Code != why.Lost || !a.Next.Equal(opened.Add(3*time.Second)) || !strings.HasPrefix(a.Text, cause) {
 					s.Errorf("after %v: %+v, want %q until 3s", s.Now().Sub(opened), a, cause)
 				}
-				return a
 			}
 			lost()
 			s.Advance(3*time.Second - time.Nanosecond)
@@ -264,6 +264,29 @@ func TestCausesOfTakeovers(t *testing.T) {
 			}
 		}, harness.Shards(2), store)
 	}
+}
+
+// Proves Y1 and R4: a task is to be repeated after each of the first twenty losses of its owner in a row, and given up after the next.
+func TestCausesOfManyTakeovers(t *testing.T) {
+	harness.Run(t, func(s *harness.Sim) {
+		p := open(s)
+		task := p.add(p.work, 1)
+		for n := range recovery.MaxOwnersLost + 1 {
+			s.Crash(harness.Kill)
+			s.Restart()
+			want := "it is repeated"
+			if n == recovery.MaxOwnersLost {
+				want = "is given up"
+			}
+			if a, _ := p.live(task); !strings.Contains(a.Text, want) {
+				s.Errorf("loss %d: %+v, want %q", n+1, a, want)
+			}
+			s.Advance(4 * time.Second)
+		}
+		if a, _ := p.live(task); a.Code == why.Executing || a.Code == why.Lost {
+			s.Errorf("after the last loss: %+v", a)
+		}
+	}, harness.Shards(2), harness.TakeoverStore())
 }
 
 // Proves Y1: a call that would have closed a circle is the reason of the object that made it, for

@@ -243,7 +243,7 @@ func (l *looker) judged(f *facts, x engine.Execution) *execution {
 	s := recovery.Snapshot{
 		Now: f.now, Epoch: l.store.Epoch(), Began: l.store.OpenedAt().Round(0).UTC(), Open: true, OpenEpoch: x.Epoch,
 		Since: x.Began, Losses: x.Run.Losses, Free: f.store.previous.Clean && f.store.previous.Epoch == x.Epoch,
-		OwnerLost: l.store.OwnerLost() && f.store.previous.Epoch == x.Epoch,
+		OwnerLost: l.store.OwnerLost() && f.store.previous.Epoch == x.Epoch, OwnersLost: x.Run.OwnersLost,
 	}
 	if f.live != nil {
 		s.Hold = f.live.RecoveryHold

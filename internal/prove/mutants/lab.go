@@ -65,7 +65,7 @@ func (l *lab) build(ctx context.Context, ms []mutant) error {
 	return nil
 }
 
-// compile compiles the test binaries of the packages. It takes the workspace, so that all modules share what they import.
+// compile compiles the test binaries of the packages. It takes the workspace, so that each package is compiled once for all modules.
 func (l *lab) compile(ctx context.Context, overlay string, packages []string) error {
 	// The symbols are for debuggers; without them the linker is done sooner.
 	args := []string{"test", "-c", "-overlay", overlay, "-ldflags=-s -w", "-o", l.dir + string(filepath.Separator)}

@@ -33,7 +33,7 @@ type extent int
 
 const (
 	whole extent = iota // what docs/RELIABILITY.md shows
-	short               // for each commit: an eighth to a quarter of what is drawn or chosen
+	short               // for each commit: a tenth to a third of the schedules
 	soak                // for hours
 )
 

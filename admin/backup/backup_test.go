@@ -403,14 +403,20 @@ func TestDamagedRepository(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = repo.Restore(t.Context(), s.Name, "to")
-			if err == nil || !strings.Contains(err.Error(), change.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("restored: %v", err)
-			}
-			if _, err := mem.Stat("to"); err == nil {
-				if left := tree(t, o.Pebble.Dir("to")); len(left) > 0 {
-					t.Errorf("left: %v", slices.Sorted(maps.Keys(left)))
+			before := tree(t, repo.root)
+			for way, restore := range restores {
+				_, err = restore(repo, t.Context(), s.Name, "to")
+				if err == nil || !strings.Contains(err.Error(), change.want) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("restored by %s: %v", way, err)
 				}
+				if _, err := mem.Stat("to"); err == nil {
+					if left := tree(t, o.Pebble.Dir("to")); len(left) > 0 {
+						t.Errorf("left by %s: %v", way, slices.Sorted(maps.Keys(left)))
+					}
+				}
+			}
+			if !maps.Equal(before, tree(t, repo.root)) {
+				t.Error("a restore has changed the repository")
 			}
 			if _, err := repo.Verify(t.Context(), s.Name, nil); err == nil || !strings.Contains(err.Error(), change.want) {
 				t.Errorf("verified: %v", err)
@@ -715,15 +721,29 @@ func TestRestoredStoreGivesNoNumberAgain(t *testing.T) {
 	}
 }
 
+// restores are the ways to restore a snapshot.
+var restores = map[string]func(r *Repository, ctx context.Context, name, dir string) (Snapshot, error){
+	"copies": (*Repository).Restore,
+	"links":  (*Repository).RestoreLinked,
+}
+
 // The power fails before each operation of a restore and of the Wake behind it. The directory holds
-// no store, or the whole store with the epochs far ahead; it never opens as the source did.
+// no store, or the whole store with the epochs far ahead; it never opens as the source did. The
+// repository is as it was.
 //
-// Proves S17.
+// Proves S17. Proves B1.
 func TestPowerCutInARestore(t *testing.T) {
+	for way, restore := range restores {
+		t.Run(way, func(t *testing.T) { cutRestore(t, restore) })
+	}
+}
+
+func cutRestore(t *testing.T, restore func(r *Repository, ctx context.Context, name, dir string) (Snapshot, error)) {
 	fsys := crashfs.New(vfs.NewCrashableMem(), nil)
 	w := newWorld(t, fsys)
 	w.commit(1)
 	s := w.verify(w.create().Name)
+	blobs := tree(t, w.repo.dir(blobsDir))
 	var moments []crashfs.Moment
 	var seen sync.Mutex
 	fsys.SetBefore(func(op crashfs.Op) error {
@@ -734,7 +754,7 @@ func TestPowerCutInARestore(t *testing.T) {
 	})
 	o := w.o
 	o.Dir = "copy"
-	_, err := w.repo.Restore(t.Context(), s.Name, o.Dir)
+	_, err := restore(w.repo, t.Context(), s.Name, o.Dir)
 	if err := errors.Join(err, storage.Wake(o)); err != nil {
 		t.Fatal(err)
 	}
@@ -748,6 +768,9 @@ func TestPowerCutInARestore(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := options(image, w.clock)
+			if !maps.Equal(blobs, tree(t, o.Pebble.Dir("repo/"+blobsDir))) {
+				t.Errorf("crash %d: the repository has changed", i)
+			}
 			o.Dir = "copy"
 			c, err := storage.OpenReadOnly(o)
 			if err != nil {
@@ -765,6 +788,115 @@ func TestPowerCutInARestore(t *testing.T) {
 	}
 	if len(moments) < 40 || states["none"] == 0 || states["dormant true"] == 0 || states["dormant false"] == 0 {
 		t.Errorf("%d crashes: %v", len(moments), states)
+	}
+}
+
+// A store that was restored by links has the tables of the repository, and lives on without a change of one: it is woken,
+// writes, compacts what it has, and gives up tables. Its tables stay when the repository gives up theirs. Where
+// the file system has no links it has copies.
+//
+// Proves B1.
+func TestRestoreLinked(t *testing.T) {
+	t.Chdir(t.TempDir())
+	links := true
+	var mu sync.Mutex // guards linked
+	var linked []string
+	w := newWorld(t, errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind != errorfs.OpLink {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if linked = append(linked, filepath.Base(op.Path)); !links {
+			return &fs.PathError{Op: "link", Path: op.Path, Err: syscall.EXDEV}
+		}
+		return nil
+	})))
+	for n := range 40 {
+		w.commit(n + 1)
+	}
+	s := w.verify(w.create().Name)
+	c, _, err := w.repo.load(s.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := tree(t, w.repo.root)
+	for _, links = range []bool{false, true} {
+		linked = nil
+		if err := os.RemoveAll("copy"); err != nil {
+			t.Fatal(err)
+		}
+		if made, err := w.repo.RestoreLinked(t.Context(), "", "copy"); err != nil || made != s {
+			t.Fatalf("%+v, %v, want %+v", made, err, s)
+		}
+		for _, f := range c.Files {
+			if slices.Contains(linked, f.SHA256) != isTable(f.Name) {
+				t.Errorf("links were asked of %q, and %s is %s", linked, f.SHA256, f.Name)
+			}
+			blob, err := os.Stat(filepath.Join("repo", blobsDir, f.SHA256))
+			if err != nil {
+				t.Fatal(err)
+			}
+			own, err := os.Stat(filepath.Join("copy", f.Name))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // Adopt has opened the store, which begins to compact
+			}
+			if same := os.SameFile(blob, own); err != nil || same != (links && isTable(f.Name)) {
+				t.Errorf("with links %v: %s is a link: %v, %v", links, f.Name, same, err)
+			}
+		}
+		if len(linked) < 2 {
+			t.Errorf("links of %q", linked)
+		}
+	}
+	o := w.o
+	o.Dir = "copy"
+	if err := storage.Wake(o); err != nil {
+		t.Fatal(err)
+	}
+	store, err := storage.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := func() (up int) {
+		for _, f := range c.Files {
+			if _, err := os.Stat(filepath.Join("copy", f.Name)); isTable(f.Name) && errors.Is(err, fs.ErrNotExist) {
+				up++
+			}
+		}
+		return up
+	}
+	n := 40
+	for ; n < 140 || given() == 0 && n < 10_000; n++ {
+		if err := commitTo(store, n+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(store.Check(), store.Close()); err != nil {
+		t.Error(err)
+	}
+	if given() == 0 || last(t, w.o, "copy") != n {
+		t.Errorf("the copy has given up %d tables and ends with %d, want %d", given(), last(t, w.o, "copy"), n)
+	}
+	if !maps.Equal(before, tree(t, w.repo.root)) {
+		t.Error("the life of the copy has changed the repository")
+	}
+	w.verify(s.Name)
+	if err := os.RemoveAll("copy"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.repo.RestoreLinked(t.Context(), "", "copy"); err != nil {
+		t.Fatal(err)
+	}
+	err = w.repo.Remove(s.Name)
+	if err == nil {
+		_, _, err = w.repo.Clean(Keep{})
+	}
+	if left := tree(t, w.repo.dir(blobsDir)); err != nil || len(left) > 0 {
+		t.Errorf("%d blobs are left, %v", len(left), err)
+	}
+	if found, err := storage.Verify(t.Context(), o, storage.Verification{}); err != nil || found > 0 {
+		t.Errorf("%d findings, %v", found, err)
 	}
 }
 

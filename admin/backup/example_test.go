@@ -23,6 +23,40 @@ func nightly(ctx context.Context, repository *backup.Repository, store *storage.
 	return err
 }
 
+// A look at a snapshot takes links to its tables, and not a copy of the store.
+func ExampleRepository_RestoreLinked() {
+	root, err := os.MkdirTemp("", "backup")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(root)
+	store, err := storage.Open(storage.Options{Dir: filepath.Join(root, "store"), Shards: 4, MinFreeBytes: -1})
+	if err != nil {
+		panic(err)
+	}
+	ctx := context.Background()
+	repository, err := backup.Open(filepath.Join(root, "repository"), storage.Options{})
+	if err == nil {
+		err = nightly(ctx, repository, store)
+	}
+	look := filepath.Join(root, "look")
+	if err == nil {
+		_, err = repository.RestoreLinked(ctx, "", look)
+	}
+	if err != nil {
+		panic(err)
+	}
+	seen, err := storage.OpenReadOnly(storage.Options{Dir: look})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(seen.Dormant(), seen.ID() != store.ID())
+	fmt.Println(seen.Close(), store.Close())
+	// Output:
+	// true true
+	// <nil> <nil>
+}
+
 // A store is backed up while it is open, is lost, and is restored under another directory. The copy
 // sleeps until it is woken.
 func Example() {

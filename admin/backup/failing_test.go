@@ -176,14 +176,19 @@ func TestFailingReadsOfABackup(t *testing.T) {
 	}
 }
 
-// failRestore calls failEach with Restore. After an error the directory is empty, and the next restore into it succeeds.
-func failRestore(t *testing.T, fault syscall.Errno, paths ...string) (failed int) {
+// failRestore calls failEach with a way to restore. After an error the directory is empty, and the next restore into it
+// succeeds. The repository is as it was.
+func failRestore(t *testing.T, way string, fault syscall.Errno, paths ...string) (failed int) {
 	t.Helper()
 	return failEach(t, fault, paths, func(d *failingDisk, w *world) error {
 		s := w.verify(w.create().Name)
+		blobs := tree(t, w.repo.dir(blobsDir))
 		d.armed.Store(true)
-		_, err := w.repo.Restore(t.Context(), s.Name, "copy")
+		_, err := restores[way](w.repo, t.Context(), s.Name, "copy")
 		d.armed.Store(false)
+		if !maps.Equal(blobs, tree(t, w.repo.dir(blobsDir))) {
+			t.Errorf("%d: the repository has changed", d.at)
+		}
 		if err != nil {
 			to := w.o.Pebble.Dir("copy")
 			if left, listed := to.List(); len(left) > 0 || listed != nil && !errors.Is(listed, fs.ErrNotExist) {
@@ -206,8 +211,10 @@ func failRestore(t *testing.T, fault syscall.Errno, paths ...string) (failed int
 //
 // Proves S17.
 func TestFailingRestore(t *testing.T) {
-	if n := failRestore(t, syscall.ENOSPC, "copy"); n < 20 {
-		t.Errorf("%d operations failed", n)
+	for way := range restores {
+		if n := failRestore(t, way, syscall.ENOSPC, "copy"); n < 20 {
+			t.Errorf("%s: %d operations failed", way, n)
+		}
 	}
 }
 
@@ -215,11 +222,13 @@ func TestFailingRestore(t *testing.T) {
 //
 // Proves S17.
 func TestFailingReadsOfARestore(t *testing.T) {
-	if n := failRestore(t, syscall.EIO, "repo/"+snapshotsDir); n < 4 {
-		t.Fatalf("%d operations failed", n)
-	}
-	if n := failRestore(t, syscall.EIO, "copy", "repo"); n < 150 {
-		t.Errorf("%d operations failed", n)
+	for way := range restores {
+		if n := failRestore(t, way, syscall.EIO, "repo/"+snapshotsDir); n < 4 {
+			t.Fatalf("%s: %d operations failed", way, n)
+		}
+		if n := failRestore(t, way, syscall.EIO, "copy", "repo"); n < 150 {
+			t.Errorf("%s: %d operations failed", way, n)
+		}
 	}
 }
 

@@ -62,16 +62,7 @@ func (r *Repository) check(ctx context.Context, c content, found func(storage.Fi
 		return wrap(err)
 	}
 	defer func() { err = errors.Join(err, wrap(scratch.FS.RemoveAll(scratch.Path))) }()
-	t, err := r.each(ctx, c, scratch, func(f file) error {
-		if err := r.readBlob(ctx, f); err != nil {
-			return err
-		}
-		blob := r.dir(blobsDir).Join(f.SHA256)
-		if scratch.FS.Link(blob, scratch.Join(f.Name)) == nil {
-			return nil // nothing writes into the scratch store
-		}
-		return r.fetch(ctx, f, scratch)
-	})
+	t, err := r.each(ctx, c, scratch, func(f file) error { return r.link(ctx, f, scratch) }) // nothing writes into the scratch store
 	if err != nil {
 		return err
 	}
@@ -134,6 +125,17 @@ func (r *Repository) sound(ctx context.Context, dir pebblestore.Dir, c content, 
 	return nil
 }
 
+// link compares the blob of a file with its hash and links it into a directory, or copies it where the file system has no links.
+func (r *Repository) link(ctx context.Context, f file, to pebblestore.Dir) error {
+	if err := r.readBlob(ctx, f); err != nil {
+		return err
+	}
+	if to.FS.Link(r.dir(blobsDir).Join(f.SHA256), to.Join(f.Name)) == nil {
+		return nil
+	}
+	return r.fetch(ctx, f, to)
+}
+
 // readBlob compares the blob of a file with its hash.
 func (r *Repository) readBlob(ctx context.Context, f file) error {
 	if err := r.fitting(f); err != nil {
@@ -190,7 +192,28 @@ func (r *Repository) fits(want, got file, err error) error {
 // After an error the directory is empty, and after a crash it holds files that are no store, or
 // the whole store. At most one of two at a time into one directory is made. The errors are ErrNoSnapshot, ErrDamaged, ErrNotEmpty, those of ctx, of
 // storage.Adopt and of the file system. It changes nothing in the repository.
-func (r *Repository) Restore(ctx context.Context, name, dir string) (s Snapshot, err error) {
+func (r *Repository) Restore(ctx context.Context, name, dir string) (Snapshot, error) {
+	return r.restoreBy(ctx, r.fetch, name, dir)
+}
+
+// RestoreLinked is Restore with links to the tables of the repository in place of copies, where the file system has
+// links between both directories; elsewhere it copies. So it takes the time of Verify, and little space. A store
+// never writes into a table, and Remove and Clean take the repository's name of it alone. But both have one copy on
+// the disk: what damages a table in the one, or writes over it in place, damages the other.
+func (r *Repository) RestoreLinked(ctx context.Context, name, dir string) (Snapshot, error) {
+	return r.restoreBy(ctx, func(ctx context.Context, f file, to pebblestore.Dir) error {
+		if isTable(f.Name) {
+			return r.link(ctx, f, to)
+		}
+		return r.fetch(ctx, f, to)
+	}, name, dir)
+}
+
+// put brings the blob of a file into a directory, and compares it with its hash.
+type put func(ctx context.Context, f file, to pebblestore.Dir) error
+
+// restoreBy is Restore with a put of its own.
+func (r *Repository) restoreBy(ctx context.Context, p put, name, dir string) (s Snapshot, err error) {
 	lock, err := r.lock(true)
 	if err != nil {
 		return s, err
@@ -213,7 +236,7 @@ func (r *Repository) Restore(ctx context.Context, name, dir string) (s Snapshot,
 	if err != nil {
 		return Snapshot{}, err
 	}
-	if err := r.restore(ctx, c, to, claim); err != nil {
+	if err := r.restore(ctx, p, c, to, claim); err != nil {
 		return Snapshot{}, errors.Join(err, clear(to))
 	}
 	return s, nil
@@ -310,16 +333,16 @@ func (r *Repository) format(c content) (text string, err error) {
 	return text, r.fits(f, file{Bytes: int64(len(text)), SHA256: hashOf(text)}, wrap(err))
 }
 
-// restore copies the files of a snapshot into a directory and makes them a store. claim is the only
+// restore puts the files of a snapshot into a directory and makes them a store. claim is the only
 // file in it.
-func (r *Repository) restore(ctx context.Context, c content, to pebblestore.Dir, claim string) error {
+func (r *Repository) restore(ctx context.Context, p put, c content, to pebblestore.Dir, claim string) error {
 	format, err := r.format(c)
 	if err != nil {
 		return err
 	}
 	rest := c
 	rest.Files = slices.DeleteFunc(slices.Clone(c.Files), isFormat) // Adopt writes it, because a copy with it would open as the source
-	t, err := r.each(ctx, rest, to, func(f file) error { return r.fetch(ctx, f, to) })
+	t, err := r.each(ctx, rest, to, func(f file) error { return p(ctx, f, to) })
 	if err != nil {
 		return err
 	}

@@ -261,14 +261,17 @@ all snapshots stay. The newest snapshot that is verified stays in any case.`,
 // restore is the verb that makes a store of a snapshot.
 func (s *session) restore() *cobra.Command {
 	var from string
-	var wake bool
+	var wake, link bool
 	c := &cobra.Command{
 		Use:   "restore [SNAPSHOT]",
 		Short: "Make a store of a snapshot in the empty directory --dir",
 		Long: `Make a store of a snapshot in the empty directory --dir: of the newest that is verified without a name.
 
 The store is verified. It has an id of its own and sleeps: nothing in it runs until go. Wake it once
-the original is gone for good, because work that both do is done twice.`,
+the original is gone for good, because work that both do is done twice.
+
+With --link the tables are links to those of the repository, so a look at an old snapshot takes little
+time and space. Repository and store then have one copy of them on the disk.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := s.directoryOnly("restore"); err != nil {
@@ -278,7 +281,11 @@ the original is gone for good, because work that both do is done twice.`,
 			if err != nil {
 				return err
 			}
-			made, err := r.Restore(c.Context(), append(args, "")[0], s.place.dir)
+			restore := r.Restore
+			if link {
+				restore = r.RestoreLinked
+			}
+			made, err := restore(c.Context(), append(args, "")[0], s.place.dir)
 			if err != nil {
 				return s.backupError(err)
 			}
@@ -291,6 +298,7 @@ the original is gone for good, because work that both do is done twice.`,
 	}
 	c.Flags().StringVar(&from, "from", "", "directory of the repository")
 	c.Flags().BoolVar(&wake, "go", false, "wake the store at once")
+	c.Flags().BoolVar(&link, "link", false, "link the tables to those of the repository, where the file system has links between both")
 	return c
 }
 

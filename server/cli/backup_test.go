@@ -42,6 +42,9 @@ func TestBackupVerbs(t *testing.T) {
 
 	run(t, Program{}, "--dir", dir, "restore", "--from", repo).must(t, Usage, "not empty")
 	run(t, Program{}, "--dir", to, "restore", "--from", repo).must(t, Fine, names[1], "sleeps")
+	linked := filepath.Join(t.TempDir(), "linked")
+	run(t, Program{}, "--dir", linked, "restore", "--link", "--from", repo, names[1]).must(t, Fine, names[1], "sleeps")
+	run(t, Program{}, "--dir", linked, "verify").must(t, Fine, "nothing found")
 	copied := sum(t, to)
 	run(t, Program{}, "--dir", to, "verify").must(t, Fine, "nothing found")
 	run(t, Program{}, "--dir", to, "ls").must(t, Fine)

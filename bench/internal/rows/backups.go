@@ -77,10 +77,13 @@ func p39(s Size) []*Case {
 	}}
 }
 
-const besideCopy = "restore a backup, beside a copy"
+const (
+	byLinks    = "restore a backup by links"
+	besideCopy = "restore a backup, beside a copy"
+)
 
 // p43 is how fast a backup is verified and restored, beside reading its files, and beside copying them durably,
-// because no restore is faster than the disk writes. Each round begins with files that are on the disk alone.
+// because no restore by copies is faster than the disk writes. Each round begins with files that are on the disk alone.
 func p43(s Size) (cases []*Case) {
 	bytes := stored(s)
 	from := "from the disk"
@@ -89,6 +92,7 @@ func p43(s Size) (cases []*Case) {
 	}
 	for _, c := range []struct{ what, against string }{
 		{"verify a backup", "reading its files "},
+		{byLinks, "reading its files "},
 		{"restore a backup", "reading its files "},
 		{besideCopy, "reading its files and writing and syncing each, "},
 	} {
@@ -120,10 +124,12 @@ func p43(s Size) (cases []*Case) {
 				side := func(work func(ctx context.Context, to string) error) Side { return cold(e, dir, mib, work) }
 				check := func(ctx context.Context, _ string) error { return v.Check(ctx) }
 				read := func(context.Context, string) error { _, err := v.Read(); return err }
-				switch {
-				case c.what == "verify a backup":
+				switch c.what {
+				case "verify a backup":
 					return side(check), side(read), nil
-				case c.what == besideCopy:
+				case byLinks:
+					return side(v.LinkTo), side(read), nil
+				case besideCopy:
 					read = v.CopyTo
 				}
 				return side(v.RestoreTo), side(read), nil

@@ -78,6 +78,12 @@ func (v *Vault) RestoreTo(ctx context.Context, dir string) error {
 	return err
 }
 
+// LinkTo restores the snapshot with links to the tables of the repository.
+func (v *Vault) LinkTo(ctx context.Context, dir string) error {
+	_, err := v.RestoreLinked(ctx, v.name, dir)
+	return err
+}
+
 // Read reads all files of the repository, and returns their size.
 func (v *Vault) Read() (bytes int64, err error) {
 	err = v.each(func(_ string, r io.Reader) error {

@@ -15,12 +15,24 @@ var backupMutants = []mutant{
 	{
 		Name: "table-that-is-not-hashed", Promise: "B1", File: "admin/backup/restore.go",
 		Edits: []edit{{
-			Old: `		if err := r.readBlob(ctx, f); err != nil {
+			Old: `	if err := r.readBlob(ctx, f); err != nil {
 `,
-			New: `		if err := r.readBlob(ctx, f); err != nil && !(isTable(f.Name) && mutant("table-that-is-not-hashed")) {
+			New: `	if err := r.readBlob(ctx, f); err != nil && !(isTable(f.Name) && mutant("table-that-is-not-hashed")) {
 `,
 		}},
 		Package: "admin/backup", Test: "TestDamagedRepository",
+	},
+	{
+		Name: "file-that-changes-is-linked", Promise: "B1", File: "admin/backup/restore.go",
+		Edits: []edit{{
+			Old: `		if isTable(f.Name) {
+			return r.link(ctx, f, to)
+`,
+			New: `		if isTable(f.Name) || mutant("file-that-changes-is-linked") {
+			return r.link(ctx, f, to)
+`,
+		}},
+		Package: "admin/backup", Test: "TestRestoreLinked",
 	},
 	{
 		Name: "damage-of-a-checked-table-is-dropped", Promise: "B1", File: "admin/backup/restore.go",

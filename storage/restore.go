@@ -150,7 +150,7 @@ func adopt(o Options, dir pebblestore.Dir, lock *pebblestore.Lock, made format) 
 // caller has the lock, and abandons the store.
 func openUncounted(o Options, dir pebblestore.Dir, lock *pebblestore.Lock, made format) (*Store, error) {
 	p := o.Pebble
-	p.Lock, p.MustExist = lock, true
+	p.Lock, p.MustExist, p.NoCompactions = lock, true, true // the next Open compacts
 	db, err := pebblestore.Open(dir.Path, p)
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -111,6 +112,7 @@ func (v *verifier) locked(o Options, dir pebblestore.Dir) error {
 	if err != nil {
 		return err
 	}
+	o.Pebble.CacheBytes = min(cmp.Or(o.Pebble.CacheBytes, scanCacheBytes), scanCacheBytes)
 	db, err := pebblestore.InspectAndOpen(v.ctx, dir.Path, o.Pebble, pebblestore.Inspection{
 		Found:    func(file, text string) error { return v.found(Finding{File: file, Text: text}) },
 		Progress: v.to.Progress,
@@ -137,6 +139,10 @@ func (v *verifier) locked(o Options, dir pebblestore.Dir) error {
 	}
 	return errors.Join(err, s.Close())
 }
+
+// scanCacheBytes is enough cache for a store of which each block is read once. In one that is larger, a third more time
+// goes into memory that is new.
+const scanCacheBytes = 8 << 20
 
 // rows checks each row against the others.
 func (v *verifier) rows(s *Store) error {

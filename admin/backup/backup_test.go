@@ -404,14 +404,17 @@ func TestDamagedRepository(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := tree(t, repo.root)
-			for way, restore := range restores {
-				_, err = restore(repo, t.Context(), s.Name, "to")
+			for name, way := range ways {
+				if !way.verified {
+					continue
+				}
+				_, err = way.restore(repo, t.Context(), s.Name, "to")
 				if err == nil || !strings.Contains(err.Error(), change.want) || strings.Contains(err.Error(), "\n") {
-					t.Errorf("restored by %s: %v", way, err)
+					t.Errorf("restored by %s: %v", name, err)
 				}
 				if _, err := mem.Stat("to"); err == nil {
 					if left := tree(t, o.Pebble.Dir("to")); len(left) > 0 {
-						t.Errorf("left by %s: %v", way, slices.Sorted(maps.Keys(left)))
+						t.Errorf("left by %s: %v", name, slices.Sorted(maps.Keys(left)))
 					}
 				}
 			}
@@ -491,8 +494,10 @@ func TestBackupOfADamagedTable(t *testing.T) {
 	if list, err := w.repo.List(); err != nil || len(list) != 1 || !list[0].Verified.IsZero() {
 		t.Errorf("listed are %+v, %v", list, err)
 	}
-	if _, err := w.repo.Restore(t.Context(), s.Name, "copy"); err == nil {
-		t.Error("a store is restored of it")
+	for name, way := range ways {
+		if _, err := way.restore(w.repo, t.Context(), s.Name, "copy"); err == nil {
+			t.Errorf("a store is restored of it: %s", name)
+		}
 	}
 }
 
@@ -721,10 +726,17 @@ func TestRestoredStoreGivesNoNumberAgain(t *testing.T) {
 	}
 }
 
-// restores are the ways to restore a snapshot.
-var restores = map[string]func(r *Repository, ctx context.Context, name, dir string) (Snapshot, error){
-	"copies": (*Repository).Restore,
-	"links":  (*Repository).RestoreLinked,
+// way is a way to restore a snapshot that is verified, or is not.
+type way struct {
+	restore  func(r *Repository, ctx context.Context, name, dir string) (Snapshot, error)
+	verified bool
+}
+
+var ways = map[string]way{
+	"copies":            {(*Repository).Restore, true},
+	"links":             {(*Repository).RestoreLinked, true},
+	"unverified copies": {(*Repository).Restore, false},
+	"unverified links":  {(*Repository).RestoreLinked, false},
 }
 
 // The power fails before each operation of a restore and of the Wake behind it. The directory holds
@@ -733,16 +745,19 @@ var restores = map[string]func(r *Repository, ctx context.Context, name, dir str
 //
 // Proves S17. Proves B1.
 func TestPowerCutInARestore(t *testing.T) {
-	for way, restore := range restores {
-		t.Run(way, func(t *testing.T) { cutRestore(t, restore) })
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) { cutRestore(t, way) })
 	}
 }
 
-func cutRestore(t *testing.T, restore func(r *Repository, ctx context.Context, name, dir string) (Snapshot, error)) {
+func cutRestore(t *testing.T, way way) {
 	fsys := crashfs.New(vfs.NewCrashableMem(), nil)
 	w := newWorld(t, fsys)
 	w.commit(1)
-	s := w.verify(w.create().Name)
+	s := w.create()
+	if way.verified {
+		w.verify(s.Name)
+	}
 	blobs := tree(t, w.repo.dir(blobsDir))
 	var moments []crashfs.Moment
 	var seen sync.Mutex
@@ -754,7 +769,7 @@ func cutRestore(t *testing.T, restore func(r *Repository, ctx context.Context, n
 	})
 	o := w.o
 	o.Dir = "copy"
-	_, err := restore(w.repo, t.Context(), s.Name, o.Dir)
+	_, err := way.restore(w.repo, t.Context(), s.Name, o.Dir)
 	if err := errors.Join(err, storage.Wake(o)); err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func (t tables) checked(name string) (damage error, ok bool) {
 }
 
 // each puts the files of a snapshot into a directory by do, several at a time, and checks the blocks of each table while
-// the system has it in memory. The error is that of the first file in their order, as though they came one after the other.
+// the system has it in memory. The error is as that of all.
 func (r *Repository) each(ctx context.Context, c content, dir pebblestore.Dir, do func(f file) error) (t tables, err error) {
 	t = make(tables)
 	check := func(i int) (damage, err error) {
@@ -99,6 +99,12 @@ func (r *Repository) each(ctx context.Context, c content, dir pebblestore.Dir, d
 		return nil
 	})
 	return t, err
+}
+
+// all puts the files of a snapshot into a directory by do, several at a time. The error is that of the first file in their
+// order, as though they came one after the other.
+func (r *Repository) all(c content, do func(f file) error) error {
+	return seam.Ordered(r.o.Seams, "backup", len(c.Files), func(i int) (struct{}, error) { return struct{}{}, do(c.Files[i]) }, nil)
 }
 
 func isTable(name string) bool { return strings.HasSuffix(name, ".sst") }
@@ -186,8 +192,9 @@ func (r *Repository) fits(want, got file, err error) error {
 
 // Restore makes a store of a snapshot in dir, which is made if it is absent and must be empty. An
 // empty name is that of the newest snapshot that is verified, if all that are verified are of one
-// store. The store is verified. It has a new id, numbers that its source has not given out, and is dormant: call storage.Wake once the
-// source is gone for good.
+// store. Each file is compared with its hash. The store of a snapshot that is not verified is verified too (storage.Verify); that of one
+// that is would be the same bytes again. The store has a new id, numbers that its source has not given out, and is dormant: call storage.Wake
+// once the source is gone for good.
 //
 // After an error the directory is empty, and after a crash it holds files that are no store, or
 // the whole store. At most one of two at a time into one directory is made. The errors are ErrNoSnapshot, ErrDamaged, ErrNotEmpty, those of ctx, of
@@ -197,7 +204,7 @@ func (r *Repository) Restore(ctx context.Context, name, dir string) (Snapshot, e
 }
 
 // RestoreLinked is Restore with links to the tables of the repository in place of copies, where the file system has
-// links between both directories; elsewhere it copies. So it takes the time of Verify, and little space. A store
+// links between both directories; elsewhere it copies. So it takes the time in which the files are read, and little space. A store
 // never writes into a table, and Remove and Clean take the repository's name of it alone. But both have one copy on
 // the disk: what damages a table in the one, or writes over it in place, damages the other.
 func (r *Repository) RestoreLinked(ctx context.Context, name, dir string) (Snapshot, error) {
@@ -236,7 +243,7 @@ func (r *Repository) restoreBy(ctx context.Context, p put, name, dir string) (s 
 	if err != nil {
 		return Snapshot{}, err
 	}
-	if err := r.restore(ctx, p, c, to, claim); err != nil {
+	if err := r.restore(ctx, p, c, !s.Verified.IsZero(), to, claim); err != nil {
 		return Snapshot{}, errors.Join(err, clear(to))
 	}
 	return s, nil
@@ -333,16 +340,22 @@ func (r *Repository) format(c content) (text string, err error) {
 	return text, r.fits(f, file{Bytes: int64(len(text)), SHA256: hashOf(text)}, wrap(err))
 }
 
-// restore puts the files of a snapshot into a directory and makes them a store. claim is the only
-// file in it.
-func (r *Repository) restore(ctx context.Context, p put, c content, to pebblestore.Dir, claim string) error {
+// restore puts the files of a snapshot into a directory and makes them a store, which it verifies unless that was done with
+// the very bytes, as each hash tells. claim is the only file in the directory.
+func (r *Repository) restore(ctx context.Context, p put, c content, verified bool, to pebblestore.Dir, claim string) error {
 	format, err := r.format(c)
 	if err != nil {
 		return err
 	}
 	rest := c
 	rest.Files = slices.DeleteFunc(slices.Clone(c.Files), isFormat) // Adopt writes it, because a copy with it would open as the source
-	t, err := r.each(ctx, rest, to, func(f file) error { return p(ctx, f, to) })
+	var t tables
+	do := func(f file) error { return p(ctx, f, to) }
+	if verified {
+		err = r.all(rest, do)
+	} else {
+		t, err = r.each(ctx, rest, to, do)
+	}
 	if err != nil {
 		return err
 	}
@@ -357,6 +370,9 @@ func (r *Repository) restore(ctx context.Context, p put, c content, to pebblesto
 	o.Dir = to.Path
 	if err := storage.Adopt(o, format); err != nil {
 		return c.wrap(err)
+	}
+	if verified {
+		return nil
 	}
 	return r.sound(ctx, to, c, t, nil) // Adopt changes no table and gives its name to no other
 }

@@ -267,8 +267,9 @@ func (s *session) restore() *cobra.Command {
 		Short: "Make a store of a snapshot in the empty directory --dir",
 		Long: `Make a store of a snapshot in the empty directory --dir: of the newest that is verified without a name.
 
-The store is verified. It has an id of its own and sleeps: nothing in it runs until go. Wake it once
-the original is gone for good, because work that both do is done twice.
+Each file is compared with its hash, and the store of a snapshot that is not verified is verified. The
+store has an id of its own and sleeps: nothing in it runs until go. Wake it once the original is gone
+for good, because work that both do is done twice.
 
 With --link the tables are links to those of the repository, so a look at an old snapshot takes little
 time and space. Repository and store then have one copy of them on the disk.`,

@@ -23,6 +23,20 @@ var backupMutants = []mutant{
 		Package: "admin/backup", Test: "TestDamagedRepository",
 	},
 	{
+		Name: "unverified-snapshot-is-not-checked", Promise: "B1", File: "admin/backup/restore.go",
+		Edits: []edit{{
+			Old: `	if verified {
+		return nil
+	}
+	return r.sound(`,
+			New: `	if verified || mutant("unverified-snapshot-is-not-checked") {
+		return nil
+	}
+	return r.sound(`,
+		}},
+		Package: "admin/backup", Test: "TestBackupOfADamagedTable",
+	},
+	{
 		Name: "file-that-changes-is-linked", Promise: "B1", File: "admin/backup/restore.go",
 		Edits: []edit{{
 			Old: `		if isTable(f.Name) {

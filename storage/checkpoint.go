@@ -29,7 +29,14 @@ var ErrBadTarget = pebblestore.ErrBadTarget
 // crash cuts off is no store: Open refuses it, because the format file comes last. It may be called
 // from any goroutine; a second Checkpoint waits for the first.
 func (s *Store) Checkpoint(ctx context.Context, dir string) error {
-	return s.checkpoint(ctx, dir, false)
+	return s.checkpoint(ctx, dir, false, nil)
+}
+
+// CheckpointPaced is Checkpoint with a bound of its own on how fast it writes: pace is called before each write of the copy with its
+// bytes, in the goroutine of the caller, and may wait. Its error ends the copy. Close waits for it too. The copy is about twice the logs, each
+// at most some times storage.Options.Pebble.MemTableBytes, and the tables if the directory is on another disk.
+func (s *Store) CheckpointPaced(ctx context.Context, dir string, pace func(bytes int) error) error {
+	return s.checkpoint(ctx, dir, false, pace)
 }
 
 // CheckpointView is Checkpoint for a view of a log (Options.Over), and its copy is a view too: it opens with the log alone. It has
@@ -39,12 +46,12 @@ func (s *Store) CheckpointView(ctx context.Context, dir string) error {
 	if !s.view {
 		return errors.New("storage: checkpoint: the store is no view of a log: use Checkpoint")
 	}
-	return s.checkpoint(ctx, dir, true)
+	return s.checkpoint(ctx, dir, true, nil)
 }
 
 // Both copies have the same files and rows. The format file alone says which of the two a copy is, because the position row in it is right
-// for a view, and is a row without a meaning for a store of its own. checkpoint makes the one or the other.
-func (s *Store) checkpoint(ctx context.Context, dir string, view bool) error {
+// for a view, and is a row without a meaning for a store of its own. checkpoint makes the one or the other; pace may be nil.
+func (s *Store) checkpoint(ctx context.Context, dir string, view bool, pace func(bytes int) error) error {
 	if s.readOnly {
 		return ErrReadOnly
 	}
@@ -61,7 +68,13 @@ func (s *Store) checkpoint(ctx context.Context, dir string, view bool) error {
 	}
 	// Close waits for the calls under way, of which this is one, so it must end by itself.
 	ended := func() error { return cmp.Or(s.Err(), seam.Cause(ctx)) }
-	if err := s.files.Checkpoint(dir, ended); err != nil {
+	before := func(bytes int) error {
+		if err := ended(); err != nil || pace == nil || bytes == 0 {
+			return err
+		}
+		return cmp.Or(pace(bytes), ended())
+	}
+	if err := s.files.Checkpoint(dir, before); err != nil {
 		return s.copyFailed(err)
 	}
 	if err := s.finishCopy(to, view, ended); err != nil {

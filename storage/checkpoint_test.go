@@ -271,6 +271,76 @@ func TestCheckpointEnds(t *testing.T) {
 	}
 }
 
+// The pace of a checkpoint is asked for each byte of the files that are written, before it is written, and its error leaves no copy.
+// Tables that are linked are not counted.
+//
+// Proves S15.
+func TestCheckpointPaced(t *testing.T) {
+	mem := vfs.NewMem()
+	o := memOptions(mem)
+	o.Pebble.MemTableBytes = 64 << 10 // for several tables
+	s := open(t, o)
+	defer s.Abandon()
+	for n := range 40 {
+		commitNumber(t, s, n+1)
+	}
+	log := 0 // bytes of the newest log in the copy
+	size := func() (bytes int) {
+		names, err := mem.List("copy")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			info, err := mem.Stat("copy/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch filepath.Ext(name) {
+			case ".sst":
+				continue
+			case ".log":
+				log = int(info.Size())
+			}
+			bytes += int(info.Size())
+		}
+		return bytes
+	}
+	paced, calls := 0, 0
+	err := s.CheckpointPaced(t.Context(), "copy", func(bytes int) error {
+		if calls++; bytes <= 0 || size() > paced {
+			t.Errorf("call %d: %d bytes, and the copy has %d bytes of %d that were paced", calls, bytes, size(), paced)
+		}
+		paced += bytes
+		return nil
+	})
+	const smallBytes = 1 << 10                                                                            // of the format file and the sums
+	if all := size() + log; err != nil || log < 4*smallBytes || paced < all-smallBytes || paced > 2*all { // the newest log is written twice
+		t.Errorf("%d bytes were paced, and the copy has %d, its log %d of them, %v", paced, size(), log, err)
+	}
+	enough := errors.New("enough")
+	for at := 0; ; at++ {
+		n := 0
+		err := s.CheckpointPaced(t.Context(), "ended", func(int) error {
+			if n++; n > at {
+				return enough
+			}
+			return nil
+		})
+		if n <= at {
+			if err != nil || at < 4 {
+				t.Errorf("after %d calls: %v", n, err)
+			}
+			break
+		}
+		if _, stat := mem.Stat("ended"); !errors.Is(err, enough) || n != at+1 || !errors.Is(stat, fs.ErrNotExist) {
+			t.Errorf("call %d: %v, after %d calls, and the copy is left: %v", at, err, n, stat)
+		}
+	}
+	if err := s.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
 // The power fails at each operation of a checkpoint. The store has each acknowledged commit, and the
 // copy is whole or refused.
 //

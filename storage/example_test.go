@@ -6,7 +6,9 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/engine"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
@@ -96,6 +98,27 @@ func ExampleStore_Checkpoint() {
 	}
 	fmt.Println(storage.Verify(context.Background(), storage.Options{Dir: to}, storage.Verification{}))
 	// Output: 0 <nil>
+}
+
+// A checkpoint that is made slowly, so that commits do not wait for the disk behind it: here at 32 MiB a second.
+func ExampleStore_CheckpointPaced() {
+	parent, err := os.MkdirTemp("", "checkpoint")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(parent)
+	s, err := storage.Open(storage.Options{Dir: filepath.Join(parent, "data")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	ctx := context.Background()
+	seams := seam.Seams{}.WithDefaults()
+	err = s.CheckpointPaced(ctx, filepath.Join(parent, "copy"), func(bytes int) error {
+		return seams.Sleep(ctx, time.Duration(bytes)*time.Second/(32<<20))
+	})
+	fmt.Println(err)
+	// Output: <nil>
 }
 
 // Verify names each damaged file.

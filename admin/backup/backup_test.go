@@ -860,8 +860,8 @@ func TestRestoreLinked(t *testing.T) {
 				t.Errorf("with links %v: %s is a link: %v, %v", links, f.Name, same, err)
 			}
 		}
-		if len(linked) < 2 {
-			t.Errorf("links of %q", linked)
+		if len(linked) == 0 {
+			t.Error("no links were asked of")
 		}
 	}
 	o := w.o

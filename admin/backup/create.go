@@ -32,10 +32,12 @@ func (r *Repository) Create(ctx context.Context, store *storage.Store) (s Snapsh
 		work := pebblestore.Dir{FS: r.root.FS, Path: store.Dir() + ".checkpoint"}
 		err = within(r.o, work, func() (err error) {
 			copied := pebblestore.Dir{FS: work.FS, Path: work.Join("store")}
-			if err := store.Checkpoint(ctx, copied.Path); err != nil {
+			p := r.pacer()
+			pace := func(bytes int) error { return p.moved(ctx, bytes) }
+			if err := store.CheckpointPaced(ctx, copied.Path, pace); err != nil {
 				return wrap(err)
 			}
-			files, err = r.add(ctx, c.Store, copied, r.pacer())
+			files, err = r.add(ctx, c.Store, copied, p)
 			return err
 		})
 		return files, err

@@ -1,10 +1,10 @@
 package pebblestore
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 )
 
@@ -16,8 +16,8 @@ var ErrBadTarget = errors.New("storage: checkpoint: not a new directory beside t
 // all batches that were applied before the call. Tables are linked where that is possible, and
 // copied otherwise; the rest is copied. A failure is an error of the checkpoint alone, but for one of the
 // sync that it begins with: it removes the new directory, and the database lives on. The copy has its sums, so OpenReadOnly and Inspect
-// read it. ended is asked before each write of the copy; its error ends the checkpoint.
-func (e *Store) Checkpoint(to string, ended func() error) (err error) {
+// read it. before is called before each write of the copy with its bytes, and may wait; its error ends the checkpoint.
+func (e *Store) Checkpoint(to string, before func(bytes int) error) (err error) {
 	if e.readOnly {
 		return ErrReadOnly
 	}
@@ -37,18 +37,18 @@ func (e *Store) Checkpoint(to string, ended func() error) (err error) {
 	if err := e.target(to); err != nil { // another Checkpoint has made it meanwhile
 		return err
 	}
-	if err := ended(); err != nil { // while another Checkpoint was made
+	if err := before(0); err != nil { // while another Checkpoint was made
 		return err
 	}
-	e.files.ended.Store(&ended)
-	defer e.files.ended.Store(nil)
+	e.files.before.Store(&before)
+	defer e.files.before.Store(nil)
 	defer e.log.recoverFatal(&err)
 	err = errors.Join(e.db.Checkpoint(to), e.files.takeOutside())
 	if errors.Is(err, fs.ErrExist) { // another process has made it, so it is not removed
 		return fmt.Errorf("%w: %w", ErrBadTarget, err)
 	}
 	if err == nil {
-		err = finishCopy(Dir{e.dir.FS, to}, ended)
+		err = finishCopy(Dir{e.dir.FS, to}, before)
 	}
 	if err == nil {
 		err = e.log.failed()
@@ -108,26 +108,16 @@ func (e *Store) target(to string) error {
 // ones, which would look like damage. All that was synced before lies before them.
 //
 // It also makes the lock file, because readers of a directory without one hold no lock.
-func finishCopy(d Dir, ended func() error) error {
+func finishCopy(d Dir, before func(bytes int) error) error {
 	if err := d.Write(lockFile, ""); err != nil {
 		return err
 	}
 	path, number, err := newestLog(d.FS, d.Path)
+	if err == nil && path != "" {
+		err = cut(d, d.FS.PathBase(path), number, before)
+	}
 	if err != nil {
 		return err
-	}
-	if path != "" {
-		text, err := d.Read(d.FS.PathBase(path))
-		if err != nil {
-			return err
-		}
-		t := tail{number: binary.LittleEndian.AppendUint32(nil, uint32(number))}
-		if err := t.read(bytes.NewReader([]byte(text))); err != nil {
-			return err
-		}
-		if err := d.Write(d.FS.PathBase(path), text[:t.end]); err != nil {
-			return err
-		}
 	}
 	names, err := d.List()
 	if err != nil {
@@ -138,7 +128,7 @@ func finishCopy(d Dir, ended func() error) error {
 		if !hasSum(name) {
 			continue
 		}
-		if err := ended(); err != nil {
+		if err := before(0); err != nil {
 			return err
 		}
 		info, err := d.FS.Stat(d.Join(name))
@@ -153,4 +143,57 @@ func finishCopy(d Dir, ended func() error) error {
 		return err
 	}
 	return s.close()
+}
+
+// cutSuffix is that of a log while it is cut.
+const cutSuffix = ".cut"
+
+// cut makes a log anew that ends behind its last whole record.
+func cut(d Dir, name string, number uint64, before func(bytes int) error) (err error) {
+	log, err := d.FS.Open(d.Join(name))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	t := tail{number: binary.LittleEndian.AppendUint32(nil, uint32(number))}
+	if err := t.read(log); err != nil {
+		return err
+	}
+	if err := writeParts(d, name+cutSuffix, io.NewSectionReader(log, 0, t.end), before); err != nil {
+		return err
+	}
+	return d.Rename(name+cutSuffix, name)
+}
+
+// writeParts makes a file of all that r has, and syncs it. before is called before each part. The system writes each part to the disk at once, because syncs of
+// the store would otherwise wait for all of them together.
+func writeParts(d Dir, name string, r io.Reader, before func(bytes int) error) (err error) {
+	w, err := d.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	part := make([]byte, 256<<10)
+	for written := int64(0); ; {
+		n, err := io.ReadFull(r, part)
+		if n > 0 {
+			if err := before(n); err != nil {
+				return err
+			}
+			if _, err := w.Write(part[:n]); err != nil {
+				return err
+			}
+			written += int64(n)
+			if _, err := w.SyncTo(written); err != nil {
+				return fmt.Errorf("sync %s: %w", d.Join(name), err) // that of the system has no path
+			}
+		}
+		switch err {
+		case nil:
+		case io.EOF, io.ErrUnexpectedEOF:
+			return w.Sync()
+		default:
+			return err
+		}
+	}
 }

@@ -14,7 +14,7 @@ func TestCopyOfALogIsCut(t *testing.T) {
 		t.Fatal("the log opens as it is")
 	}
 	damaged = damagedLog(t, fsys, path, int(whole.end)/2)
-	if err := finishCopy(Dir{damaged, "db"}, func() error { return nil }); err != nil {
+	if err := finishCopy(Dir{damaged, "db"}, func(int) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if log, err := readFile(damaged, path); err != nil || len(log) > int(whole.end)/2 || len(log) < int(whole.end)/3 {

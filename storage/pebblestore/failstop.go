@@ -73,25 +73,25 @@ type failStopFS struct {
 	lastRead atomic.Pointer[string] // the file opened last for reading
 	outside  atomic.Pointer[error]  // the first failed sync of a directory that is not the store's
 
-	ended atomic.Pointer[func() error] // the end of the Checkpoint that is being made; nil: there is none
+	before atomic.Pointer[func(bytes int) error] // of the Checkpoint that is being made; nil: there is none
 }
 
-// outsideEnded is the error that ends the checkpoint which is being made, or nil.
-func (fsys *failStopFS) outsideEnded() error {
-	if ended := fsys.ended.Load(); ended != nil {
-		return (*ended)()
+// beforeOutside is called before so many bytes of a checkpoint are written. It returns the error that ends the checkpoint, or nil.
+func (fsys *failStopFS) beforeOutside(bytes int) error {
+	if before := fsys.before.Load(); before != nil {
+		return (*before)(bytes)
 	}
 	return nil
 }
 
-// outsideFile is a file of a checkpoint, which ends before a write once it is to end.
+// outsideFile is a file of a checkpoint, which may have to wait before a write, or ends there.
 type outsideFile struct {
 	vfs.File
 	fsys *failStopFS
 }
 
 func (f *outsideFile) Write(p []byte) (int, error) {
-	if err := f.fsys.outsideEnded(); err != nil {
+	if err := f.fsys.beforeOutside(len(p)); err != nil {
 		return 0, err
 	}
 	return f.File.Write(p)
@@ -137,7 +137,7 @@ func isTable(name string) bool {
 // guard makes a file with open, or in memory after the end.
 func (fsys *failStopFS) guard(name string, open func() (vfs.File, error)) (vfs.File, error) {
 	if !fsys.isOwn(name) {
-		if err := fsys.outsideEnded(); err != nil {
+		if err := fsys.beforeOutside(0); err != nil {
 			return nil, err
 		}
 		f, err := open()
@@ -260,7 +260,7 @@ func (fsys *failStopFS) Rename(from, to string) error {
 
 func (fsys *failStopFS) Link(from, to string) error {
 	if !fsys.isOwn(to) {
-		if err := fsys.outsideEnded(); err != nil {
+		if err := fsys.beforeOutside(0); err != nil {
 			return err
 		}
 		return fsys.FS.Link(from, to)

@@ -133,6 +133,8 @@ func medianOf(lats []measure.Quantiles) *measure.Quantiles {
 	q.P50 = of(func(l measure.Quantiles) float64 { return l.P50 })
 	q.P99 = of(func(l measure.Quantiles) float64 { return l.P99 })
 	q.P999 = of(func(l measure.Quantiles) float64 { return l.P999 })
-	q.Max = of(func(l measure.Quantiles) float64 { return l.Max })
+	for _, l := range lats {
+		q.Max = max(q.Max, l.Max)
+	}
 	return &q
 }

@@ -54,6 +54,11 @@ func p99(x float64, text string) Target {
 	return Target{text, false, func(r *Result) bool { return r.Latency != nil && r.Latency.P99 <= x }}
 }
 
+// slowest bounds the slowest operation of all rounds, in microseconds.
+func slowest(x float64, text string) Target {
+	return Target{text, false, func(r *Result) bool { return r.Latency != nil && r.Latency.Max <= x }}
+}
+
 // p99Times bounds the p99 by x × reference, in a row with milliseconds.
 func p99Times(x float64, text string) Target {
 	return Target{text, true, func(r *Result) bool { return r.Latency != nil && r.Latency.P99 <= x*r.Reference.Median*1e3 }}

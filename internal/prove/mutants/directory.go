@@ -276,14 +276,14 @@ var directoryMutants = []mutant{
 		Name: "failed-link-ends-the-store", Promise: "S15", File: "storage/pebblestore/failstop.go",
 		Edits: []edit{{
 			Old: `	if !fsys.isOwn(to) {
-		if err := fsys.outsideEnded(); err != nil {
+		if err := fsys.beforeOutside(0); err != nil {
 			return err
 		}
 		return fsys.FS.Link(from, to)
 	}
 `,
 			New: `	if !fsys.isOwn(to) && !mutant("failed-link-ends-the-store") {
-		if err := fsys.outsideEnded(); err != nil {
+		if err := fsys.beforeOutside(0); err != nil {
 			return err
 		}
 		return fsys.FS.Link(from, to)
@@ -296,7 +296,7 @@ var directoryMutants = []mutant{
 		Name: "sums-of-the-copy-in-the-store", Promise: "S15", File: "storage/pebblestore/failstop.go",
 		Edits: []edit{{
 			Old: `	if !fsys.isOwn(name) {
-		if err := fsys.outsideEnded(); err != nil {
+		if err := fsys.beforeOutside(0); err != nil {
 			return nil, err
 		}
 		f, err := open()
@@ -307,7 +307,7 @@ var directoryMutants = []mutant{
 	}
 `,
 			New: `	if !fsys.isOwn(name) && !mutant("sums-of-the-copy-in-the-store") {
-		if err := fsys.outsideEnded(); err != nil {
+		if err := fsys.beforeOutside(0); err != nil {
 			return nil, err
 		}
 		f, err := open()
@@ -321,11 +321,28 @@ var directoryMutants = []mutant{
 		Package: "storage", Test: "TestFailedCheckpointLeavesTheStore",
 	},
 	{
+		Name: "copy-is-not-paced", Promise: "S15", File: "storage/pebblestore/checkpoint.go",
+		Edits: []edit{{
+			Old: `			if err := before(n); err != nil {
+`,
+			New: `			bytes := n
+			if mutant("copy-is-not-paced") {
+				bytes = 0
+			}
+			if err := before(bytes); err != nil {
+`,
+		}},
+		Package: "storage", Test: "TestCheckpointPaced",
+	},
+	{
 		Name: "copy-of-a-log-is-not-cut", Promise: "S15", File: "storage/pebblestore/checkpoint.go",
 		Edits: []edit{{
-			Old: `		if err := d.Write(d.FS.PathBase(path), text[:t.end]); err != nil {
+			Old: `	return d.Rename(name+cutSuffix, name)
 `,
-			New: `		if err := d.Write(d.FS.PathBase(path), text[:t.end]); err != nil || mutant("copy-of-a-log-is-not-cut") && d.Write(d.FS.PathBase(path), text) != nil {
+			New: `	if mutant("copy-of-a-log-is-not-cut") {
+		return d.FS.Remove(d.Join(name + cutSuffix))
+	}
+	return d.Rename(name+cutSuffix, name)
 `,
 		}},
 		Package: "storage/pebblestore", Test: "TestCopyOfALogIsCut",
@@ -349,9 +366,9 @@ var directoryMutants = []mutant{
 	{
 		Name: "copy-holds-up-its-end", Promise: "S15", File: "storage/pebblestore/failstop.go",
 		Edits: []edit{{
-			Old: `	if ended := fsys.ended.Load(); ended != nil {
+			Old: `	if before := fsys.before.Load(); before != nil {
 `,
-			New: `	if ended := fsys.ended.Load(); ended != nil && !mutant("copy-holds-up-its-end") {
+			New: `	if before := fsys.before.Load(); before != nil && !mutant("copy-holds-up-its-end") {
 `,
 		}},
 		Package: "storage", Test: "TestCheckpointEnds",

@@ -53,7 +53,7 @@ func of[T any](e extent, forShort, forWhole, forSoak T) T {
 
 // leastMutants is how many bugs the table of internal/prove/mutants must hold at least.
 // All of them must be found, however many there are.
-const leastMutants = 805
+const leastMutants = 806
 
 // table is all figures, in the order in which they are written.
 var table = []figure{

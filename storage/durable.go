@@ -22,7 +22,7 @@ type Ticket uint64
 //     durable by now, it returns at once.
 //  3. If no leader is at work, the goroutine becomes the leader (join returns nil).
 //     Otherwise it becomes a follower: it stands in a list and sleeps on a channel.
-//  4. The leader notes the newest ticket, syncs the log once, and stores that ticket
+//  4. The leader yields (see yielding), notes the newest ticket, syncs the log once, and stores that ticket
 //     as durable (lead). The sync covers each batch that was applied before it began,
 //     because a ticket is given only after its batch is applied.
 //  5. The leader wakes each follower with a ticket that is durable now (pass). The
@@ -62,6 +62,7 @@ type pipeline struct {
 	// confirmed is when the newest sync over a log began that has succeeded, in steady nanoseconds.
 	confirmed atomic.Int64
 	spare     sync.Pool // of *Follower
+	yielding  yielding
 
 	mu        sync.Mutex
 	leading   bool   // a leader is at work, or is named and about to wake
@@ -83,7 +84,7 @@ type Follower struct {
 
 // init prepares the pipeline of a store that has no commit yet.
 func (p *pipeline) init(s *Store, maxBytes int64) {
-	p.store, p.maxBytes = s, maxBytes
+	p.store, p.maxBytes, p.yielding = s, maxBytes, newYielding()
 	p.spare.New = func() any { return &Follower{wake: make(chan struct{}, 1)} }
 }
 
@@ -221,6 +222,7 @@ func (p *pipeline) join(t uint64) *Follower {
 // that could measure it.
 func (p *pipeline) lead() error {
 	s := p.store
+	p.yield()
 	s.seams.At("sync/before", "")
 	upTo, bytes := p.last.Load(), p.unsynced.Load()
 	began := s.seams.Clock.Now()

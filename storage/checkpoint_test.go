@@ -313,8 +313,9 @@ func TestCheckpointPaced(t *testing.T) {
 		paced += bytes
 		return nil
 	})
-	const smallBytes = 1 << 10                                                                            // of the format file and the sums
-	if all := size() + log; err != nil || log < 4*smallBytes || paced < all-smallBytes || paced > 2*all { // the newest log is written twice
+	// The newest log is written twice. The format file and the sums are small, and not paced.
+	const smallBytes = 1 << 10
+	if all := size() + log; err != nil || log < 4*smallBytes || paced < all-smallBytes || paced > 2*all {
 		t.Errorf("%d bytes were paced, and the copy has %d, its log %d of them, %v", paced, size(), log, err)
 	}
 	enough := errors.New("enough")

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/holdfast-dev/holdfast/seam"
 )
 
 // A leader yields before it syncs, so its sync serves what is committed meanwhile.
@@ -57,18 +55,11 @@ func TestLeaderYields(t *testing.T) {
 	}
 }
 
-// still is a clock that stands until a test moves it.
-type still struct{ now time.Time }
-
-func (c *still) Now() time.Time { return c.now }
-
-func (c *still) AfterFunc(d time.Duration, f func()) seam.Timer { return time.AfterFunc(d, f) }
-
 // A yield may take 200 µs for each commit that is applied meanwhile, and for one more. One that takes longer is the last
 // one for twenty times as long.
 func TestYieldsThatTakeLongPause(t *testing.T) {
 	for _, commits := range []int{0, 1, 50} {
-		clock := &still{time.Unix(0, 0)}
+		clock := &manualClock{now: time.Unix(1000, 0)}
 		o := memOptions(vfs.NewMem())
 		o.Seams.Clock = clock
 		s := open(t, o)

@@ -33,8 +33,8 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) error {
 }
 
 // CheckpointPaced is Checkpoint with a bound of its own on how fast it writes: pace is called before each write of the copy with its
-// bytes, in the goroutine of the caller, and may wait. Its error ends the copy. Close waits while it waits. What is written are the logs,
-// of which each has about Options.Pebble.MemTableBytes, the newest once more, and the tables if the directory is on another disk.
+// bytes, in the goroutine of the caller, and may wait. Its error ends the copy. Close waits while it waits. The copy writes the logs,
+// each of about Options.Pebble.MemTableBytes, the newest of them twice, and the tables too if the directory is on another disk.
 func (s *Store) CheckpointPaced(ctx context.Context, dir string, pace func(bytes int) error) error {
 	return s.checkpoint(ctx, dir, false, pace)
 }

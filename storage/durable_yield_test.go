@@ -73,19 +73,17 @@ func TestYieldsThatTakeLongPause(t *testing.T) {
 				}
 			}
 		}
-		yieldsAfter := func(d time.Duration) int {
-			clock.now = clock.now.Add(d)
-			s.pipeline.yield()
-			return yields
-		}
 		limit := time.Duration(commits+1) * 200 * time.Microsecond
-		takes = limit
-		if yieldsAfter(0) != 1 || yieldsAfter(0) != 2 {
-			t.Errorf("%d commits: %d yields that took %v", commits, yields, takes)
-		}
-		takes = limit + 1
-		if yieldsAfter(0) != 3 || yieldsAfter(0) != 3 || yieldsAfter(20*takes-1) != 3 || yieldsAfter(1) != 4 {
-			t.Errorf("%d commits: %d yields after one that took %v", commits, yields, takes)
+		for i, step := range []struct{ after, takes time.Duration }{
+			{0, limit}, {0, limit}, {0, limit + 1}, // each yields
+			{0, limit}, {20*(limit+1) - 1, limit}, // neither does
+			{1, limit}, {0, limit},
+		} {
+			clock.now, takes = clock.now.Add(step.after), step.takes
+			s.pipeline.yield()
+			if want := []int{1, 2, 3, 3, 3, 4, 5}[i]; yields != want {
+				t.Errorf("%d commits, step %d: %d yields, want %d", commits, i, yields, want)
+			}
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)

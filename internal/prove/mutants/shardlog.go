@@ -314,15 +314,15 @@ func appendBatch(payload, repr []byte) []byte { return row`,
 	}
 	e.copying.Lock()`,
 			New: `	if e.noLog && mutant("snapshot-without-the-flush") {
-		return e.copyFlushed(to, ended)
+		return e.copyFlushed(to, before)
 	}
 	if err := e.Sync(); err != nil {
 		return err
 	}
-	return e.copyFlushed(to, ended)
+	return e.copyFlushed(to, before)
 }
 
-func (e *Store) copyFlushed(to string, ended func() error) (err error) {
+func (e *Store) copyFlushed(to string, before func(bytes int) error) (err error) {
 	e.copying.Lock()`,
 		}},
 		Package: "storage/shardlog/snapshot", Test: "TestSnapshotHasAllThatWasAcknowledged",

@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/crashfs"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
+	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
 // lastNumber is the number that the store holds.
@@ -426,6 +427,40 @@ func TestCheckpointRefusesItsTarget(t *testing.T) {
 	s = open(t, Options{Engine: memstore.New()})
 	wantOneLine(t, s.Checkpoint(t.Context(), "later"), nil, "keeps no files")
 	checkAndClose(t, s)
+}
+
+// A copy never takes more space than is asked for before it begins, also while its log is there twice.
+//
+// Proves S15.
+func TestCheckpointTakesTheSpaceItAsksFor(t *testing.T) {
+	mem := vfs.NewMem()
+	o := memOptions(mem)
+	o.Pebble.MemTableBytes = 4 << 20 // one log has all
+	s := open(t, o)
+	defer s.Abandon()
+	for n := range 40 {
+		commitNumber(t, s, n+1)
+	}
+	needed, err := s.dir.CopyBytes(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied, greatest := pebblestore.Dir{FS: mem, Path: "copy"}, 0
+	err = s.CheckpointPaced(t.Context(), copied.Path, func(bytes int) error {
+		names, err := copied.List()
+		for _, name := range names {
+			info, failed := mem.Stat(copied.Join(name))
+			if failed != nil {
+				return failed
+			}
+			bytes += int(info.Size())
+		}
+		greatest = max(greatest, bytes)
+		return err
+	})
+	if err != nil || greatest > int(needed) || greatest < int(needed)/2 {
+		t.Errorf("the copy takes %d bytes, of %d that were asked for: %v", greatest, needed, err)
+	}
 }
 
 // A copy that would leave less free space than the floor is refused before a byte is written, on the

@@ -218,37 +218,19 @@ func (r *Repository) has(f file) bool {
 
 // place copies a file to another directory and syncs the copy. It returns what it has read.
 func place(ctx context.Context, from pebblestore.Dir, name string, to pebblestore.Dir, as string, p *pacer) (f file, err error) {
-	w, err := to.Create(as)
+	create := to.Create
+	if p != nil {
+		create = to.CreateFlowing
+	}
+	w, err := create(as)
 	if err != nil {
 		return f, wrap(err)
 	}
-	var target io.Writer = w
-	if p != nil {
-		target = &flowing{File: w, path: to.Join(as)}
-	}
-	f, err = transfer(ctx, from, name, target, p)
+	f, err = transfer(ctx, from, name, w, p)
 	if err == nil {
 		err = wrap(w.Sync())
 	}
 	return f, errors.Join(err, wrap(w.Close()))
-}
-
-// flowing is a file that the system writes to the disk as it grows, because a commit would otherwise wait for all of it together.
-type flowing struct {
-	pebblestore.File
-	path  string
-	bytes int64
-}
-
-func (f *flowing) Write(b []byte) (n int, err error) {
-	n, err = f.File.Write(b)
-	f.bytes += int64(n)
-	if err == nil {
-		if _, err = f.SyncTo(f.bytes); err != nil {
-			err = fmt.Errorf("sync %s: %w", f.path, err) // that of the system has no path
-		}
-	}
-	return n, err
 }
 
 // transfer reads a file and writes it to w, unless that is nil. It returns its length and hash.

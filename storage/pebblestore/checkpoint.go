@@ -148,51 +148,43 @@ func finishCopy(d Dir, before func(bytes int) error) error {
 // cutSuffix is that of a log while it is cut.
 const cutSuffix = ".cut"
 
-// cut makes a log anew that ends behind its last whole record.
-func cut(d Dir, name string, number uint64, before func(bytes int) error) (err error) {
+// cut makes a log anew that ends behind its last whole record. before is called before each part is written.
+func cut(d Dir, name string, number uint64, before func(bytes int) error) error {
 	log, err := d.FS.Open(d.Join(name))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, log.Close()) }()
 	t := tail{number: binary.LittleEndian.AppendUint32(nil, uint32(number))}
-	if err := t.read(log); err != nil {
-		return err
+	err = t.read(log)
+	if err == nil {
+		err = writeParts(d, name+cutSuffix, io.NewSectionReader(log, 0, t.end), before)
 	}
-	if err := writeParts(d, name+cutSuffix, io.NewSectionReader(log, 0, t.end), before); err != nil {
+	if err := errors.Join(err, log.Close()); err != nil {
 		return err
 	}
 	return d.Rename(name+cutSuffix, name)
 }
 
-// writeParts makes a file of all that r has, and syncs it. before is called before each part. The system writes each part to the disk at once, because syncs of
-// the store would otherwise wait for all of them together.
+// writeParts makes a file of all that r has, and syncs it.
 func writeParts(d Dir, name string, r io.Reader, before func(bytes int) error) (err error) {
-	w, err := d.Create(name)
+	w, err := d.CreateFlowing(name)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	part := make([]byte, 256<<10)
-	for written := int64(0); ; {
+	for {
 		n, err := io.ReadFull(r, part)
-		if n > 0 {
-			if err := before(n); err != nil {
-				return err
-			}
-			if _, err := w.Write(part[:n]); err != nil {
-				return err
-			}
-			written += int64(n)
-			if _, err := w.SyncTo(written); err != nil {
-				return fmt.Errorf("sync %s: %w", d.Join(name), err) // that of the system has no path
-			}
-		}
-		switch err {
-		case nil:
-		case io.EOF, io.ErrUnexpectedEOF:
+		if err == io.EOF {
 			return w.Sync()
-		default:
+		}
+		if err != nil && err != io.ErrUnexpectedEOF {
+			return err
+		}
+		if err := before(n); err != nil {
+			return err
+		}
+		if _, err := w.Write(part[:n]); err != nil {
 			return err
 		}
 	}

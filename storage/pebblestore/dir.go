@@ -123,6 +123,34 @@ func (d Dir) Create(name string) (File, error) {
 	return d.FS.Create(d.Join(name), vfs.WriteCategoryUnspecified)
 }
 
+// CreateFlowing is Create, and the system writes the file to the disk as it grows, because a sync of
+// another file would otherwise wait for all of it together.
+func (d Dir) CreateFlowing(name string) (File, error) {
+	f, err := d.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return &flowing{File: f, path: d.Join(name)}, nil
+}
+
+// flowing is a file of CreateFlowing.
+type flowing struct {
+	File
+	path  string
+	bytes int64
+}
+
+func (f *flowing) Write(b []byte) (n int, err error) {
+	n, err = f.File.Write(b)
+	f.bytes += int64(n)
+	if err == nil {
+		if _, err = f.SyncTo(f.bytes); err != nil {
+			err = fmt.Errorf("sync %s: %w", f.path, err) // that of the system has no path
+		}
+	}
+	return n, err
+}
+
 // Update opens a file that exists for reading and writing.
 func (d Dir) Update(name string) (File, error) {
 	return d.FS.OpenReadWrite(d.Join(name), vfs.WriteCategoryUnspecified)
@@ -155,13 +183,17 @@ func (d Dir) FreeBytes() (uint64, error) {
 }
 
 // CopyBytes is how much space a copy of the files takes in a directory elsewhere: all but the
-// tables, which are linked, or all if that is on another disk.
+// tables, which are linked, or all if that is on another disk, and the newest log twice, because it is there twice while it is cut.
 func (d Dir) CopyBytes(elsewhere Dir) (sizeBytes uint64, err error) {
 	names, err := d.List()
 	if err != nil {
 		return 0, err
 	}
 	there, err := d.FS.Stat(elsewhere.Path)
+	if err != nil {
+		return 0, err
+	}
+	newest, _, err := newestLog(d.FS, d.Path)
 	if err != nil {
 		return 0, err
 	}
@@ -174,6 +206,9 @@ func (d Dir) CopyBytes(elsewhere Dir) (sizeBytes uint64, err error) {
 			return 0, err
 		}
 		if !isTable(name) || info.DeviceID() != there.DeviceID() {
+			sizeBytes += uint64(info.Size())
+		}
+		if d.Join(name) == newest {
 			sizeBytes += uint64(info.Size())
 		}
 	}

@@ -18,7 +18,7 @@ Measures the rows P1 to P37, P39 and P42 to P50 of docs/PERFORMANCE.md. Each row
 its reference in turn, some rounds, and prints the median of each, their ratio, the
 target and whether it was reached. All commits are synced to a real directory.
 
-  holdfast-bench                         all rows, about a quarter of an hour
+  holdfast-bench                         all rows, about half an hour
   holdfast-bench -rows P1,P3 -json       two rows, as one JSON array
   holdfast-bench -size full -rows P9,P10 with 10 million objects
   holdfast-bench scale -h                the scenarios of a large store

@@ -18,7 +18,7 @@ type Size int
 // The sizes. Small is the one that the targets name, but for 10M objects.
 const (
 	Tiny  Size = iota // shows that a row works; its figures mean nothing
-	Small             // all rows in about a quarter of an hour
+	Small             // all rows in about half an hour
 	Full              // with more sizes for plots, and 10M objects
 )
 

@@ -323,13 +323,13 @@ var directoryMutants = []mutant{
 	{
 		Name: "copy-is-not-paced", Promise: "S15", File: "storage/pebblestore/checkpoint.go",
 		Edits: []edit{{
-			Old: `			if err := before(n); err != nil {
+			Old: `		if err := before(n); err != nil {
 `,
-			New: `			bytes := n
-			if mutant("copy-is-not-paced") {
-				bytes = 0
-			}
-			if err := before(bytes); err != nil {
+			New: `		bytes := n
+		if mutant("copy-is-not-paced") {
+			bytes = 0
+		}
+		if err := before(bytes); err != nil {
 `,
 		}},
 		Package: "storage", Test: "TestCheckpointPaced",

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
@@ -62,6 +63,7 @@ func stubStore(t *testing.T) (*Store, *stubEngine, chan struct{}) {
 	stub := &stubEngine{Engine: db}
 	begun := make(chan struct{}, 1000)
 	o := Options{Engine: stub, Shards: 4, MaxUnsyncedBytes: 1000}
+	o.Seams.Clock = &manualClock{now: time.Unix(1000, 0)} // stands, so that no yield takes long
 	o.Seams.Executor = waits{seam.Seams{}.WithDefaults().Executor, begun}
 	return open(t, o), stub, begun
 }

@@ -79,7 +79,7 @@ func (s *suite) test(ctx context.Context, r testRun) (lines []line, out []byte, 
 }
 
 func (s *suite) testNow(ctx context.Context, r testRun) (lines []line, out []byte, err error) {
-	flags := []string{"test", "-c"}
+	flags := []string{"test", "-c", "-ldflags=-s -w"}
 	if r.race {
 		flags = append(flags, "-race")
 	}

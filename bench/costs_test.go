@@ -165,8 +165,12 @@ var costs = []cost{
 }
 
 // The costs of an operation in memory, commits and bytes of the log stay within their
-// limits.
+// limits. Bytes are checked with cgo alone: without it Pebble takes its memtables and its blocks
+// from the heap of Go, where they count.
 func TestCosts(t *testing.T) {
+	if !withCgo {
+		t.Log("NOT CHECKED: bytes, because this is built without cgo")
+	}
 	for _, c := range costs {
 		t.Run(c.name, func(t *testing.T) {
 			collectNothing(t)
@@ -176,6 +180,9 @@ func TestCosts(t *testing.T) {
 			}
 			line := ""
 			for _, name := range slices.Sorted(maps.Keys(c.most)) {
+				if name == "bytes" && !withCgo {
+					continue
+				}
 				line += fmt.Sprintf("%s %.2f of %.2f  ", name, got[name], c.most[name])
 				if got[name] > c.most[name] {
 					t.Errorf("costs %.3f %s, at most %.3f are allowed", got[name], name, c.most[name])

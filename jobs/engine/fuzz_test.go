@@ -43,9 +43,14 @@ func FuzzMeta(f *testing.F) {
 	f.Add([]byte(`{"status":"initializing","runCount":18446744073709551615}`))
 	f.Add([]byte(`{"status":"bogus","attempt":-1,"nextAt":"0001-01-01T00:00:00Z"}`))
 	f.Add([]byte(`{"updatedAt":"9999-12-31T23:59:59.999999999-23:59","status":"executing"}`))
+	f.Add([]byte(`{"updatedAt":"9999-12-31T23:59:59.999999999-24:59","status":"executing"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var m jobs.Meta
 		if json.Unmarshal(b, &m) != nil {
+			return
+		}
+		// Package time reads a zone of 24 hours and does not write one, so the first turn refuses such metadata.
+		if _, err := json.Marshal(m); err != nil {
 			return
 		}
 		for _, open := range []int{0, 1} {

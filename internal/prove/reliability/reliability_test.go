@@ -132,8 +132,11 @@ func TestStories(t *testing.T) {
 		{Test: "TestB/x/on_Pebble", Kind: "exhaust", Store: "pebble", Points: 100, Covered: 1},
 		{Test: "TestC", Kind: "exhaust", Store: "map", Points: 10, Covered: 1}, // on one store only
 	})
-	if want := []story{{"TestA", 40, 20}, {"TestB/x", 100, 100}}; !slices.Equal(got, want) {
+	if want := []story{{"TestA", 40, 40, 20}, {"TestB/x", 100, 100, 100}}; !slices.Equal(got, want) {
 		t.Errorf("stories are %v, want %v", got, want)
+	}
+	if a := got[0]; a.covered(whole) != 20 || a.covered(soak) != 20 || a.covered(short) != 40 {
+		t.Errorf("a story on half of the points of Pebble covers %d of them, %d in a soak, %d in a short run; want 20, 20, 40", a.covered(whole), a.covered(soak), a.covered(short))
 	}
 }
 

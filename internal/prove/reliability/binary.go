@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -35,9 +33,6 @@ func (s *suite) compile(ctx context.Context, step, dir string, flags ...string) 
 	b.once.Do(func() {
 		cmd := exec.CommandContext(ctx, "go", append(append(flags, "-o", b.path), "./"+dir)...)
 		cmd.Dir = s.root
-		if slices.Contains(flags, "-race") {
-			cmd.Env = append(os.Environ(), "CGO_ENABLED=1") // because the race detector needs it
-		}
 		if out, err := s.output(ctx, step, cmd); err != nil {
 			b.err = fmt.Errorf("go %s ./%s: %w\n%s", strings.Join(flags, " "), dir, err, out)
 		}

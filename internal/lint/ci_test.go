@@ -38,7 +38,7 @@ func TestEveryStepOfCIRuns(t *testing.T) {
 }
 
 // outsideCommand finds the packages that a script tests with programs of others, in the library or in another module.
-var outsideCommand = regexp.MustCompile(`(?m)^  (?:\(cd (\S+) && )?logged go test -count=1 -p 1 ([^)\n]+)`)
+var outsideCommand = regexp.MustCompile(`(?m)^  +(?:\(cd (\S+) && )?logged go test -count=1 -p 1 ([^)&\n]+)`)
 
 // outsideMissing are the packages of the files that need programs of others and that a script does not test with them.
 func outsideMissing(all []source, script string) (missing []string) {
@@ -75,7 +75,7 @@ func TestMissingOutsideTestsAreSeen(t *testing.T) {
 	need := "package x\nimport _ \"" + module + "/internal/testing/outside\"\n"
 	all := []source{sample(t, "a/x_test.go", need), sample(t, "server/b/x_test.go", need), sample(t, "c/x_test.go", need), sample(t, "server/d/x_test.go", need), sample(t, "e/x_test.go", "package e\n"),
 		sample(t, "log/x_test.go", need), sample(t, "log/y/x_test.go", need)}
-	const script = "outside() {\n  logged go test -count=1 -p 1 ./a ./d\n  (cd server && logged go test -count=1 -p 1 ./b ./c)\n  (cd log && logged go test -count=1 -p 1 ./...)\n}\n"
+	const script = "outside() {\n  logged go test -count=1 -p 1 ./a ./d\n  (cd server && logged go test -count=1 -p 1 ./b ./c) &&\n    (cd log && logged go test -count=1 -p 1 ./...)\n}\n"
 	if got := strings.Join(outsideMissing(all, script), " "); got != "c server/d" {
 		t.Errorf("the packages %q are missing", got)
 	}

@@ -49,8 +49,8 @@ var turnMutants = []mutant{
 	{
 		Name: "fingerprint-counts-spaces", Promise: "O16", File: "object/answer.go",
 		Edits: []edit{{
-			Old: `	if json.Valid(arg) &&`,
-			New: `	if json.Valid(arg) && !mutant("fingerprint-counts-spaces") &&`,
+			Old: `	if !json.Valid(arg) {`,
+			New: `	if mutant("fingerprint-counts-spaces") || !json.Valid(arg) {`,
 		}},
 		Package: "object", Test: "TestKeyReused",
 	},

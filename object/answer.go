@@ -111,7 +111,7 @@ func fingerprint(arg []byte) uint64 {
 }
 
 // plainJSON writes JSON anew, and returns other bytes as they are. A number, true, false and null need no decoder, which
-// would take 2.7 KiB.
+// would take 2.4 KiB.
 func plainJSON(arg []byte) []byte {
 	if !json.Valid(arg) {
 		return arg

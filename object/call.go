@@ -369,7 +369,7 @@ func (h *Host) callBytes(ctx context.Context, c *hosted, id storage.ID, method s
 	if err := validID(id); err != nil {
 		return nil, &untouched{err}
 	}
-	op := newOp().(callable)
+	op := newOp()
 	r := op.request()
 	r.init(id, op, opts)
 	if err := op.decodeArg(h.options.Codec, arg); err != nil {

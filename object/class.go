@@ -192,12 +192,12 @@ type class struct {
 	name      string
 	options   ClassOptions // as given to Define, without defaults
 	construct func(ctx context.Context, st *State) (any, error)
-	alarms    bool                        // instances have an Alarm method
-	methods   map[string]func() operation // by name; each call makes a new invocation
-	mistakes  []error                     // of Define and Handle
-	rejected  []error                     // that Reject was given
-	checks    []func() error              // that Check was given
-	atOpen    []atOpen                    // that AtOpen was given
+	alarms    bool                       // instances have an Alarm method
+	methods   map[string]func() callable // by name; each call makes a new invocation
+	mistakes  []error                    // of Define and Handle
+	rejected  []error                    // that Reject was given
+	checks    []func() error             // that Check was given
+	atOpen    []atOpen                   // that AtOpen was given
 }
 
 // atOpen is a function that Open calls; see Class.AtOpen.
@@ -206,6 +206,19 @@ type atOpen = func(ctx context.Context, h *Host, log *slog.Logger)
 // mistake notes a mistake in the definition, for Open to return with the class's name.
 func (c *class) mistake(format string, args ...any) {
 	c.mistakes = append(c.mistakes, fmt.Errorf("object: class %q: "+format, append([]any{c.name}, args...)...))
+}
+
+// add adds a method. noFunc says that it has no function.
+func (c *class) add(name string, noFunc bool, invocation func() callable) {
+	switch {
+	case name == "":
+		c.mistake("a method has no name")
+	case noFunc:
+		c.mistake("method %q has no function", name)
+	case c.methods[name] != nil:
+		c.mistake("method %q is defined twice", name)
+	}
+	c.methods[name] = invocation
 }
 
 // wrong returns all mistakes of the definition. If a job type has rejected it, the name
@@ -236,7 +249,7 @@ type AlarmHandler interface {
 // most one ClassOptions may be given. Mistakes in a definition are reported by
 // Open.
 func Define[T any](name string, construct func(context.Context, *State) (*T, error), opts ...ClassOptions) *Class[T] {
-	c := &Class[T]{def: class{name: name, methods: make(map[string]func() operation)}}
+	c := &Class[T]{def: class{name: name, methods: make(map[string]func() callable)}}
 	d := &c.def
 	_, d.alarms = any((*T)(nil)).(AlarmHandler)
 	if construct == nil {
@@ -283,21 +296,13 @@ func Handle[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, 
 	for _, o := range opts {
 		m.sent = o.sent
 	}
-	switch {
-	case name == "":
-		d.mistake("a method has no name")
-	case fn == nil:
-		d.mistake("method %q has no function", name)
-	case d.methods[name] != nil:
-		d.mistake("method %q is defined twice", name)
-	}
 	m.call = func(instance any, ctx context.Context, arg A) (R, error) { return fn(instance.(*T), ctx, arg) }
 	m.spare.New = func() any { return &invocation[A, R]{method: m} }
-	d.methods[name] = func() operation {
+	d.add(name, fn == nil, func() callable {
 		in := &invocation[A, R]{method: m}
-		in.what = &m.name
+		in.call.what = &m.name
 		return in
-	}
+	})
 	return m
 }
 
@@ -331,9 +336,9 @@ func (m *Method[A, R]) Name() string { return m.name }
 // Errors of the handler arrive unchanged; see the Err variables for the others.
 func (m *Method[A, R]) Call(ctx context.Context, from Caller, name string, arg A, opts ...CallOption) (R, error) {
 	in := m.spare.Get().(*invocation[A, R])
-	in.arg, in.what = arg, &m.name
-	in.Request.init(storage.ID{Class: m.class.name, Name: name}, in, opts)
-	err := from.Invoke(ctx, &in.Request)
+	in.arg, in.call.what = arg, &m.name
+	in.call.init(storage.ID{Class: m.class.name, Name: name}, in, opts)
+	err := from.Invoke(ctx, &in.call)
 	if err != nil { // a turn may still use the invocation, so it does not go to the pool
 		var zero R
 		return zero, err
@@ -345,9 +350,10 @@ func (m *Method[A, R]) Call(ctx context.Context, from Caller, name string, arg A
 }
 
 // invocation is one call of a method: its request, argument and answer in one piece, so
-// that a call needs one allocation or none. It is a callable.
+// that a call needs one allocation or none. It is a callable. The compiler makes its methods anew for each
+// argument and answer, so it has few, and what needs no type of theirs stands elsewhere.
 type invocation[A, R any] struct {
-	Request
+	call   Request
 	method *Method[A, R]
 	arg    A
 	res    R // set by the turn
@@ -362,7 +368,7 @@ func (in *invocation[A, R]) info() MethodInfo {
 }
 
 // request is the request of a call by name, for CallBytes.
-func (in *invocation[A, R]) request() *Request { return &in.Request }
+func (in *invocation[A, R]) request() *Request { return &in.call }
 
 // run calls the handler on the instance. The caller owns the turn.
 func (in *invocation[A, R]) run(ctx context.Context, a *activation) (err error) {
@@ -385,20 +391,23 @@ func (in *invocation[A, R]) answerSent() bool {
 // encodeArg returns the argument in the host's codec.
 func (in *invocation[A, R]) encodeArg(c Codec) ([]byte, error) { return c.Encode(in.arg) }
 
-// decodeArg sets the argument from bytes in the host's codec. A panic of the type's own decoder
-// is an error, because the bytes may come from anywhere.
-func (in *invocation[A, R]) decodeArg(c Codec, b []byte) error {
-	if len(b) == 0 && reflect.TypeFor[A]().Kind() == reflect.Struct {
-		return nil // no bytes stand for the zero struct
-	}
-	return seam.Guard(func() error { return c.Decode(b, &in.arg) }, func(p *seam.PanicError) error { return p })
-}
+// decodeArg sets the argument from bytes in the host's codec.
+func (in *invocation[A, R]) decodeArg(c Codec, b []byte) error { return decodeArg(c, b, &in.arg) }
 
 // encodeResult returns the answer in the host's codec.
 func (in *invocation[A, R]) encodeResult(c Codec) ([]byte, error) { return c.Encode(in.res) }
 
 // decodeResult sets the answer from a stored one.
 func (in *invocation[A, R]) decodeResult(c Codec, b []byte) error { return c.Decode(b, &in.res) }
+
+// decodeArg sets the argument to which arg points from bytes. A panic of the type's own decoder is an error, because the
+// bytes may come from anywhere.
+func decodeArg(c Codec, b []byte, arg any) error {
+	if len(b) == 0 && reflect.TypeOf(arg).Elem().Kind() == reflect.Struct {
+		return nil // no bytes stand for the zero struct
+	}
+	return seam.Guard(func() error { return c.Decode(b, arg) }, func(p *seam.PanicError) error { return p })
+}
 
 // id names the object of the class that is called name.
 func (c *class) id(name string) storage.ID { return storage.ID{Class: c.name, Name: name} }

@@ -81,7 +81,7 @@ func (h *Host) Classes() (list []ClassInfo) {
 		c := h.hosted[name]
 		info := ClassInfo{Name: name, Alarms: c.alarms, Options: c.options}
 		for _, method := range slices.Sorted(maps.Keys(c.methods)) {
-			info.Methods = append(info.Methods, c.methods[method]().(callable).info())
+			info.Methods = append(info.Methods, c.methods[method]().info())
 		}
 		list = append(list, info)
 	}

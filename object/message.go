@@ -50,7 +50,7 @@ func (m *Method[A, R]) Send(ctx context.Context, st *State, name string, arg A, 
 		return err
 	}
 	in := &invocation[A, R]{method: m, arg: arg}
-	in.Request.init(m.class.id(name), in, opts)
+	in.call.init(m.class.id(name), in, opts)
 	return st.send(t, in)
 }
 

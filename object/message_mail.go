@@ -253,7 +253,7 @@ func (x *mail) push(m *message) {
 		m.landed(fmt.Errorf("%s: %w: %q", m.To, ErrUnknownMethod, m.letter.method))
 		return
 	}
-	m.delivery = delivery{newOp().(callable), m}
+	m.delivery = delivery{newOp(), m}
 	r := m.delivery.request()
 	r.id, r.op, r.key, r.ttl, r.exempt = m.To, &m.delivery, m.letter.key, m.letter.ttl, true
 	r.ctx = context.Background()

@@ -200,7 +200,7 @@ func openLocked(o Options, dir pebblestore.Dir, lock *pebblestore.Lock) (*Store,
 }
 
 // engineOver is the engine of a store over its database.
-func (o Options) engineOver(db *pebblestore.Store) (engine.Engine, error) {
+func (o Options) engineOver(db engine.Engine) (engine.Engine, error) {
 	if o.Over == nil {
 		return db, nil
 	}

@@ -18,7 +18,7 @@ import (
 type Store struct {
 	engine  engine.Engine
 	dir     pebblestore.Dir    // zero for an engine of the caller's
-	files   *pebblestore.Store // the database in dir, which is the engine or the view of it; nil without dir
+	files   files              // the database in dir, which is the engine or the view of it; nil without dir
 	fenced  engine.Fenced      // the engine, if it is over a log; else nil
 	seams   seam.Seams
 	shards  int
@@ -58,6 +58,14 @@ type Store struct {
 	dead   atomic.Pointer[fatalError]
 	died   chan struct{} // closed when dead is set
 	closed sync.Once
+}
+
+// files is what a store asks of its database beside that it is an engine. It is a *pebblestore.Store, and an interface
+// because a field of that type would have the compiler make the generic code of Pebble anew for each package that uses
+// a Store.
+type files interface {
+	Checkpoint(to string, before func(bytes int) error) error
+	Flush() error
 }
 
 // newStore returns a store over an engine. Its opening has yet to begin.

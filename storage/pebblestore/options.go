@@ -47,7 +47,7 @@ type Options struct {
 	readOnly bool // see OpenReadOnly
 }
 
-// pebble returns Pebble's options, which are its defaults, but for the sizes, the format, the filters, one limit
+// pebbleOptions returns Pebble's options, which are its defaults, but for the sizes, the format, the filters, one limit
 // on the first level and one kind of compaction. These defaults of Pebble were measured too, with
 // durable calls of 1,024 callers and with new objects, and kept:
 //
@@ -57,7 +57,7 @@ type Options struct {
 //     written changed, and turns would get fewer processors.
 //   - No WALMinSyncInterval: one of 0.5 ms made 64 callers a sixth slower, since
 //     commits share syncs already.
-func (o Options) pebble(log *logger) *pebble.Options {
+func pebbleOptions(o Options, log *logger) *pebble.Options {
 	opts := &pebble.Options{
 		FS:           o.FS,
 		Logger:       log,

@@ -110,7 +110,7 @@ func openPebble(dir string, o Options, sums *sums, log *logger) (*Store, error) 
 	fsys := newFailStopFS(o.FS, dir, &log.end, sums)
 	fsys.beforeTable = o.BeforeTable
 	o.FS = fsys
-	db, err := pebble.Open(dir, o.pebble(log))
+	db, err := pebble.Open(dir, pebbleOptions(o, log))
 	if err != nil {
 		_ = sums.close() // err comes first
 		return nil, fsys.blame(wrap("open "+dir, err))

@@ -17,9 +17,9 @@ import (
 // nothing but Close and Err: see Dead.
 type Store struct {
 	engine  engine.Engine
-	dir     pebblestore.Dir    // zero for an engine of the caller's
-	files   files              // the database in dir, which is the engine or the view of it; nil without dir
-	fenced  engine.Fenced      // the engine, if it is over a log; else nil
+	dir     pebblestore.Dir // zero for an engine of the caller's
+	files   files           // the database in dir, which is the engine or the view of it; nil without dir
+	fenced  engine.Fenced   // the engine, if it is over a log; else nil
 	seams   seam.Seams
 	shards  int
 	space   space

@@ -110,8 +110,8 @@ func stories(lines []line) []story {
 // pairs crashes every story twice, at as many pairs of points as the floors need.
 func pairs(ctx context.Context, s *suite) error {
 	budgets := map[string]int{
-		"map":    of(s.extent, 175, 720, 1_000_000),
-		"pebble": of(s.extent, 76, 180, 10_000),
+		"map":    of(s.extent, 145, 720, 1_000_000),
+		"pebble": of(s.extent, 50, 180, 10_000),
 	}
 	return each(stores, func(store string) error {
 		other := map[string]string{"map": "pebble", "pebble": "map"}[store]
@@ -132,7 +132,7 @@ func pairs(ctx context.Context, s *suite) error {
 
 // takeOvers crashes every story at many points over a log, and under some random schedules: each crash is a take-over.
 func takeOvers(ctx context.Context, s *suite) error {
-	n, budget := of(s.extent, 8, 8, 1000), of(s.extent, 120, 120, 1_000_000)
+	n, budget := of(s.extent, 6, 8, 1000), of(s.extent, 90, 120, 1_000_000)
 	return each(crashed, func(dir string) error {
 		lines, _, err := s.test(ctx, testRun{
 			step: "take-overs", dir: dir, run: crashTests, skip: skipping("pebble"), crashtest: fmt.Sprintf("store=log,depth=1,budget=%d", budget),

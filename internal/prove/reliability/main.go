@@ -70,7 +70,7 @@ func parse(args []string) (o options, list bool, err error) {
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the random schedules (default: from the commit)")
 	f.StringVar(&o.json, "json", "", "`file` for the figures as one JSON object (default: printed)")
 	only := f.String("only", "", "comma-separated `steps` to run (default: all; see -list)")
-	few := f.Bool("short", false, "the form for each commit: all stories at every point, all mutants, histories and fail-overs, a tenth to a third of the rest")
+	few := f.Bool("short", false, "the form for each commit: all stories at every point on the map, all mutants, histories and fail-overs, a tenth to a third of the rest")
 	many := f.Bool("soak", false, "the long form: 100 times the schedules, 1,000 kills; takes hours")
 	f.BoolVar(&o.update, "update", false, "write the table into docs/RELIABILITY.md")
 	f.BoolVar(&list, "list", false, "list the steps")

@@ -110,8 +110,8 @@ func stories(lines []line) []story {
 // pairs crashes every story twice, at as many pairs of points as the floors need.
 func pairs(ctx context.Context, s *suite) error {
 	budgets := map[string]int{
-		"map":    of(s.extent, 160, 720, 1_000_000),
-		"pebble": of(s.extent, 68, 180, 10_000),
+		"map":    of(s.extent, 165, 720, 1_000_000),
+		"pebble": of(s.extent, 72, 180, 10_000),
 	}
 	return each(stores, func(store string) error {
 		other := map[string]string{"map": "pebble", "pebble": "map"}[store]

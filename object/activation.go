@@ -123,20 +123,48 @@ func (c *hosted) deliver(ctx context.Context, r *Request) error {
 		if err != nil {
 			return err
 		}
-		switch inline, err := a.accept(ctx, r, !r.detached); {
+		switch inline, err := a.accept(ctx, r, !r.detached || r.late != nil); {
 		case err == errGone:
 			c.unload(a)
 		case err != nil:
 			return err
+		case inline && r.late != nil:
+			return a.serveInTime(ctx, r)
 		case inline:
-			if a.serve(r) {
-				a.yield()
-			}
-			return r.err
+			return a.serveInline(r)
 		default:
 			return a.await(ctx, r)
 		}
 	}
+}
+
+// serveInline runs a request on the goroutine of its caller, which owns the turn, and gives up the turn.
+func (a *activation) serveInline(r *Request) error {
+	if a.serve(r) {
+		a.yield()
+	}
+	return r.err
+}
+
+// serveInTime is serveInline for a detached call with Inline: the deadline of ctx calls r.late while the handler runs.
+func (a *activation) serveInTime(ctx context.Context, r *Request) error {
+	at, ok := ctx.Deadline()
+	if !ok {
+		return a.serveInline(r)
+	}
+	h, late := a.host, r.late
+	ended := h.doneChans.Get().(chan struct{})
+	timer := h.seams.Clock.AfterFunc(at.Sub(h.seams.Clock.Now()), func() {
+		late()
+		ended <- struct{}{}
+	})
+	defer func() {
+		if !timer.Stop() {
+			_ = h.seams.Executor.Wait(context.Background(), ended)
+		}
+		h.doneChans.Put(ended)
+	}()
+	return a.serveInline(r)
 }
 
 // errGone is accept's error for an activation that has left memory. The request may be

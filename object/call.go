@@ -19,8 +19,8 @@ type Caller interface {
 	Invoke(ctx context.Context, r *Request) error
 }
 
-// CallOption changes one call. Idempotent, Unconfirmed, Detached, HandlerTimeout, Repeatable and After return
-// one.
+// CallOption changes one call. Idempotent, Unconfirmed, Detached, Inline, HandlerTimeout, Repeatable and After
+// return one.
 type CallOption struct {
 	key         string
 	ttl         time.Duration
@@ -30,6 +30,7 @@ type CallOption struct {
 	detached    bool
 	repeatable  bool
 	after       bool
+	late        func()
 }
 
 // Idempotent gives the call a key. The first answer under the key is stored in
@@ -56,6 +57,16 @@ func Unconfirmed() CallOption { return CallOption{unconfirmed: true} }
 // context. Detached costs a handover to another goroutine. In a call from a turn it has no
 // effect, because that turn must not go on without its answer; neither has it in a message.
 func Detached() CallOption { return CallOption{detached: true} }
+
+// Inline lets a call with Detached run its handler on the caller's goroutine if the object is idle and in memory, because
+// a handover to another goroutine takes longer than a short handler. Then the caller cannot leave. Instead, if the deadline
+// of its context passes while the handler runs, late is called once, on another goroutine, and the call returns when both
+// have ended, with the outcome of the handler. A server, for example, answers its client in late. In all other cases the
+// call is as with Detached alone, and late is not called; the end of the context before its deadline calls it neither.
+//
+// late must not panic and must not wait for the call. As without Detached, a handler that ends its goroutine by
+// runtime.Goexit ends that of the caller. A nil late is as no Inline; without Detached it has no effect.
+func Inline(late func()) CallOption { return CallOption{late: late} }
 
 // HandlerTimeout ends the handler's context d after its turn has begun, by the clock of the host, also in a call with
 // Detached. The time of the constructor counts, and that of the wait for the turn does not. The
@@ -128,6 +139,7 @@ type Request struct {
 	delay time.Duration // see After
 	// within is how long the handler's context lasts; see HandlerTimeout.
 	within time.Duration
+	late   func() // see Inline; nil: a detached call does not run on the caller's goroutine
 	state  *State // of the instance it is bound to; nil: any
 	// what names the user code that runs, for logs and errors: a method, for example, or
 	// the alarm handler. Nil if none runs.
@@ -187,6 +199,9 @@ func (r *Request) init(id storage.ID, op operation, opts []CallOption) {
 		r.detached = r.detached || o.detached
 		r.repeatable = r.repeatable || o.repeatable
 		r.within = max(r.within, o.within)
+		if o.late != nil {
+			r.late = o.late
+		}
 		if o.after {
 			r.after, r.delay = true, o.delay
 		}
@@ -255,7 +270,9 @@ func (h *Host) invoke(ctx context.Context, r *Request) error {
 	}
 	r.sent = true
 	t, a := h.turnBehind(ctx)
-	r.detached = r.detached && t == nil
+	if r.detached = r.detached && t == nil; !r.detached {
+		r.late = nil
+	}
 	if t != nil && t.holds() {
 		return h.callFrom(ctx, t, a, c, r)
 	}

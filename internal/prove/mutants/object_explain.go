@@ -67,7 +67,7 @@ var explainMutants = []mutant{
 	},
 	{
 		Name: "detached-runs-on-the-caller", Promise: "O20", File: "object/activation.go",
-		Edits:   []edit{{Old: `a.accept(ctx, r, !r.detached)`, New: `a.accept(ctx, r, !r.detached || mutant("detached-runs-on-the-caller"))`}},
+		Edits:   []edit{{Old: `!r.detached || r.late != nil`, New: `!r.detached || r.late != nil || mutant("detached-runs-on-the-caller")`}},
 		Package: "object", Test: "TestDetachedCallerLeaves",
 	},
 	{
@@ -78,10 +78,59 @@ var explainMutants = []mutant{
 		Package: "object", Test: "TestDetachedCallerLeaves",
 	},
 	{
-		Name: "detached-in-a-turn", Promise: "O20", File: "object/call.go",
-		Edits: []edit{{Old: `	r.detached = r.detached && t == nil
-`, New: `	r.detached = r.detached && (t == nil || mutant("detached-in-a-turn"))
+		Name: "inline-is-handed-over", Promise: "O29", File: "object/activation.go",
+		Edits:   []edit{{Old: `!r.detached || r.late != nil`, New: `!r.detached || r.late != nil && !mutant("inline-is-handed-over")`}},
+		Package: "object", Test: "TestInlineLate",
+	},
+	{
+		Name: "inline-never-late", Promise: "O29", File: "object/activation.go",
+		Edits: []edit{{Old: `		late()
+`, New: `		if !mutant("inline-never-late") {
+			late()
+		}
 `}},
+		Package: "object", Test: "TestInlineLate",
+	},
+	{
+		Name: "inline-late-at-the-begin", Promise: "O29", File: "object/activation.go",
+		Edits: []edit{{Old: `	return a.serveInline(r)
+}
+
+// errGone`, New: `	if mutant("inline-late-at-the-begin") {
+		late()
+	}
+	return a.serveInline(r)
+}
+
+// errGone`}},
+		Package: "object", Test: "TestInlineLate",
+	},
+	{
+		Name: "inline-call-returns-before-late", Promise: "O29", File: "object/activation.go",
+		Edits:   []edit{{Old: `		if !timer.Stop() {`, New: `		if !timer.Stop() && !mutant("inline-call-returns-before-late") {`}},
+		Package: "object", Test: "TestInlineLate",
+	},
+	{
+		Name: "inline-holds-the-object-for-late", Promise: "O29", File: "object/activation.go",
+		Edits: []edit{{Old: `	if a.serve(r) {
+		a.yield()
+	}
+	return r.err
+`, New: `	if a.serve(r) && !(r.late != nil && mutant("inline-holds-the-object-for-late")) {
+		a.yield()
+	}
+	return r.err
+`}, {Old: `		h.doneChans.Put(ended)
+`, New: `		h.doneChans.Put(ended)
+		if mutant("inline-holds-the-object-for-late") {
+			a.yield()
+		}
+`}},
+		Package: "object", Test: "TestInlineLate",
+	},
+	{
+		Name: "detached-in-a-turn", Promise: "O20", File: "object/call.go",
+		Edits:   []edit{{Old: `r.detached = r.detached && t == nil;`, New: `r.detached = r.detached && (t == nil || mutant("detached-in-a-turn"));`}},
 		Package: "object", Test: "TestDetachedInATurn",
 	},
 }

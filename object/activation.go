@@ -123,12 +123,12 @@ func (c *hosted) deliver(ctx context.Context, r *Request) error {
 		if err != nil {
 			return err
 		}
-		switch inline, err := a.accept(ctx, r, !r.detached || r.late != nil); {
+		switch inline, err := a.accept(ctx, r, !r.detached || r.leave != nil); {
 		case err == errGone:
 			c.unload(a)
 		case err != nil:
 			return err
-		case inline && r.late != nil:
+		case inline && r.leave != nil:
 			return a.serveInTime(ctx, r)
 		case inline:
 			return a.serveInline(r)
@@ -146,25 +146,42 @@ func (a *activation) serveInline(r *Request) error {
 	return r.err
 }
 
-// serveInTime is serveInline for a detached call with Inline: the deadline of ctx calls r.late while the handler runs.
+// serveInTime is serveInline for a detached call with Inline. It calls r.leave when the deadline of ctx passes while the handler runs.
 func (a *activation) serveInTime(ctx context.Context, r *Request) error {
+	stop := a.leaveAtDeadline(ctx, r)
+	err := seam.Guard(func() error { return a.serveInline(r) }, func(p *seam.PanicError) error {
+		switch left := stop(); {
+		case !p.Exited(): // a mistake of the host's, because serve guards the handler
+			panic(p.Value)
+		case !left:
+			r.leave(a.host.touched(r, a.host.letOut(ctx, r, r.err)))
+		}
+		return r.err
+	})
+	stop()
+	return err
+}
+
+// leaveAtDeadline calls r.leave when the deadline of ctx passes before stop is called. stop waits for a call that has begun, and reports
+// whether there was one.
+func (a *activation) leaveAtDeadline(ctx context.Context, r *Request) (stop func() (left bool)) {
 	at, ok := ctx.Deadline()
 	if !ok {
-		return a.serveInline(r)
+		return func() bool { return false }
 	}
-	h, late := a.host, r.late
+	h, leave := a.host, r.leave
 	ended := h.doneChans.Get().(chan struct{})
 	timer := h.seams.Clock.AfterFunc(at.Sub(h.seams.Clock.Now()), func() {
-		late()
+		leave(unknown(a.object.ID, context.DeadlineExceeded))
 		ended <- struct{}{}
 	})
-	defer func() {
-		if !timer.Stop() {
+	return func() (left bool) {
+		if left = !timer.Stop(); left {
 			_ = h.seams.Executor.Wait(context.Background(), ended)
 		}
 		h.doneChans.Put(ended)
-	}()
-	return a.serveInline(r)
+		return left
+	}
 }
 
 // errGone is accept's error for an activation that has left memory. The request may be

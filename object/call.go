@@ -30,7 +30,7 @@ type CallOption struct {
 	detached    bool
 	repeatable  bool
 	after       bool
-	late        func()
+	leave       func(error)
 }
 
 // Idempotent gives the call a key. The first answer under the key is stored in
@@ -59,14 +59,16 @@ func Unconfirmed() CallOption { return CallOption{unconfirmed: true} }
 func Detached() CallOption { return CallOption{detached: true} }
 
 // Inline lets a call with Detached run its handler on the caller's goroutine if the object is idle and in memory, because
-// a handover to another goroutine takes longer than a short handler. Then the caller cannot leave. Instead, if the deadline
-// of its context passes while the handler runs, late is called once, on another goroutine, and the call returns when both
-// have ended, with the outcome of the handler. A server, for example, answers its client in late. In all other cases the
-// call is as with Detached alone, and late is not called; the end of the context before its deadline calls it neither.
+// a handover to another goroutine takes longer than a short handler. Then the caller cannot leave. Instead leave is called,
+// at most once, with the error of a caller that leaves:
 //
-// late must not panic and must not wait for the call. As without Detached, a handler that ends its goroutine by
-// runtime.Goexit ends that of the caller. A nil late is as no Inline; without Detached it has no effect.
-func Inline(late func()) CallOption { return CallOption{late: late} }
+//   - ErrUnknown, when the deadline of the caller's context passes while the handler runs. leave has another goroutine, and the
+//     call returns when both have ended, with the outcome of the handler. The end of the context before its deadline does not call leave.
+//   - ErrPanic, if the handler ends its goroutine by runtime.Goexit, because that is the caller's too.
+//
+// A server, for example, answers its client in leave. In all other cases the call is as with Detached alone, and leave is not
+// called. leave must not panic and must not wait for the call. A nil leave is as no Inline; without Detached it has no effect.
+func Inline(leave func(err error)) CallOption { return CallOption{leave: leave} }
 
 // HandlerTimeout ends the handler's context d after its turn has begun, by the clock of the host, also in a call with
 // Detached. The time of the constructor counts, and that of the wait for the turn does not. The
@@ -139,8 +141,8 @@ type Request struct {
 	delay time.Duration // see After
 	// within is how long the handler's context lasts; see HandlerTimeout.
 	within time.Duration
-	late   func() // see Inline; nil: a detached call does not run on the caller's goroutine
-	state  *State // of the instance it is bound to; nil: any
+	leave  func(error) // see Inline; nil: a detached call does not run on the caller's goroutine
+	state  *State      // of the instance it is bound to; nil: any
 	// what names the user code that runs, for logs and errors: a method, for example, or
 	// the alarm handler. Nil if none runs.
 	what *string
@@ -199,8 +201,8 @@ func (r *Request) init(id storage.ID, op operation, opts []CallOption) {
 		r.detached = r.detached || o.detached
 		r.repeatable = r.repeatable || o.repeatable
 		r.within = max(r.within, o.within)
-		if o.late != nil {
-			r.late = o.late
+		if o.leave != nil {
+			r.leave = o.leave
 		}
 		if o.after {
 			r.after, r.delay = true, o.delay
@@ -271,7 +273,7 @@ func (h *Host) invoke(ctx context.Context, r *Request) error {
 	r.sent = true
 	t, a := h.turnBehind(ctx)
 	if r.detached = r.detached && t == nil; !r.detached {
-		r.late = nil
+		r.leave = nil
 	}
 	if t != nil && t.holds() {
 		return h.callFrom(ctx, t, a, c, r)
@@ -300,6 +302,11 @@ func (h *Host) outside(ctx context.Context, c *hosted, r *Request) error {
 	if r.left {
 		return err
 	}
+	return h.letOut(ctx, r, err)
+}
+
+// letOut waits until the reply of a request may go out, whose turn has ended with err.
+func (h *Host) letOut(ctx context.Context, r *Request, err error) error {
 	if r.unconfirmed {
 		h.unconfirmed.plan(h)
 		if !h.suspension.stale() {

@@ -26,20 +26,20 @@ func ExampleInline() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	late := object.Inline(func() {
-		fmt.Println("to the client: it is still cooking")
+	leave := object.Inline(func(err error) {
+		fmt.Println("to the client:", err)
 		close(answered)
 	})
-	fmt.Println(cook.Call(ctx, host, "main", "soup", object.Detached(), late)) // it brings the object into memory
+	fmt.Println(cook.Call(ctx, host, "main", "soup", object.Detached(), leave)) // it brings the object into memory
 
 	waiting, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()
-	fmt.Println(cook.Call(waiting, host, "main", "stew", object.Detached(), late))
+	fmt.Println(cook.Call(waiting, host, "main", "stew", object.Detached(), leave))
 	if err := host.Shutdown(ctx); err != nil {
 		log.Fatal(err)
 	}
 	// Output:
 	// soup <nil>
-	// to the client: it is still cooking
+	// to the client: kitchen/main: object: outcome is unknown: context deadline exceeded
 	// stew <nil>
 }

@@ -12,18 +12,19 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// lateness is told by Inline that a deadline has passed.
+// lateness is told by Inline that a call is late.
 type lateness struct {
 	began time.Time
-	took  time.Duration   // how long late takes
-	calls []time.Duration // when late was called, after the begin
+	took  time.Duration   // how long leave takes
+	calls []time.Duration // when leave was called, after the begin
+	err   error           // with which it was called
 }
 
-// inline is the options of a detached call that is told of its deadline.
+// inline is the options of a detached call that tells of its lateness.
 func (l *lateness) inline() []object.CallOption {
 	l.began = time.Now()
-	return []object.CallOption{object.Detached(), object.Inline(func() {
-		l.calls = append(l.calls, time.Since(l.began))
+	return []object.CallOption{object.Detached(), object.Inline(func(err error) {
+		l.calls, l.err = append(l.calls, time.Since(l.began)), err
 		time.Sleep(l.took)
 	})}
 }
@@ -39,26 +40,26 @@ func lasts(d time.Duration) action {
 	}
 }
 
-// Proves O29: with Inline the handler of an idle object runs on the caller's goroutine. late is called once, when the deadline has passed
+// Proves O29: with Inline the handler of an idle object runs on the caller's goroutine. leave is called once, when the deadline has passed
 // while it runs and not before it; the handler goes on, and the call returns when both have ended, with the answer.
 func TestInlineLate(t *testing.T) {
 	for _, c := range []struct {
-		name          string
-		handler, late time.Duration
-		calls         int
-		returns       time.Duration
+		name           string
+		handler, leave time.Duration
+		calls          int
+		returns        time.Duration
 	}{
 		{"ends before the deadline", time.Second - 1, 0, 0, time.Second - 1},
 		{"ends after the deadline", time.Second + 1, 0, 1, time.Second + 1},
 		{"goes on for long", time.Hour, 0, 1, time.Hour},
-		{"ends before late does", 2 * time.Second, 5 * time.Second, 1, 6 * time.Second},
-		{"ends after late does", 8 * time.Second, 5 * time.Second, 1, 8 * time.Second},
+		{"ends before leave does", 2 * time.Second, 5 * time.Second, 1, 6 * time.Second},
+		{"ends after leave does", 8 * time.Second, 5 * time.Second, 1, 8 * time.Second},
 	} {
 		bubble(t, func(t *testing.T) {
 			f := newFixture(t).open()
 			defer f.close()
 			f.must("a", nothing)
-			l := lateness{took: c.late}
+			l := lateness{took: c.leave}
 			opts := l.inline()
 			var next time.Duration // when the next call was answered
 			go func() {
@@ -75,17 +76,17 @@ func TestInlineLate(t *testing.T) {
 			if err != nil || after != c.returns || answer != error(nil) {
 				t.Errorf("O29: %s: the call returned after %v with %v, the handler's context ended with %v", c.name, after, err, answer)
 			}
-			if len(l.calls) != c.calls || c.calls == 1 && l.calls[0] != time.Second {
-				t.Errorf("O29: %s: late was called at %v", c.name, l.calls)
+			if len(l.calls) != c.calls || c.calls == 1 && (l.calls[0] != time.Second || !errors.Is(l.err, object.ErrUnknown) || !errors.Is(l.err, context.DeadlineExceeded)) {
+				t.Errorf("O29: %s: leave was called at %v with %v", c.name, l.calls, l.err)
 			}
 			if pass(time.Hour); next != c.handler || len(l.calls) != c.calls || f.stored("a", "k") != "v" {
-				t.Errorf("O29: %s: the next call was answered after %v, late was called at %v, stored %q", c.name, next, l.calls, f.stored("a", "k"))
+				t.Errorf("O29: %s: the next call was answered after %v, leave was called at %v, stored %q", c.name, next, l.calls, f.stored("a", "k"))
 			}
 		})
 	}
 }
 
-// Proves O29, O20: late is not called in a call that leaves at its deadline: one that waits for its turn, and one that has a goroutine of
+// Proves O29, O20: leave is not called in a call that leaves at its deadline: one that waits for its turn, and one that has a goroutine of
 // the host; nor without a deadline, without Detached, or in a call from a turn.
 func TestInlineIsNotLate(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -121,31 +122,54 @@ func TestInlineIsNotLate(t *testing.T) {
 			t.Errorf("O29: a caller whose context ended before its deadline returned after %v with %v", time.Since(began), err)
 		}
 		if after, err := f.leaves("idle", lasts(time.Minute), object.Detached(), object.Inline(nil)); after != time.Second || !errors.Is(err, object.ErrUnknown) {
-			t.Errorf("O20: with a nil late the caller left after %v with %v", after, err)
+			t.Errorf("O20: with a nil leave the caller left after %v with %v", after, err)
 		}
 		if pass(time.Hour); len(l.calls) > 0 {
-			t.Errorf("O29: late was called at %v", l.calls)
+			t.Errorf("O29: leave was called at %v", l.calls)
 		}
 	})
 }
 
-// Proves O29: with Inline a handler that ends its goroutine ends the caller's, and late is not called any more; the object lives.
+// Proves O29, O21: with Inline a handler that ends its goroutine ends the caller's too, and leave is called once, with the error of the call; the
+// object lives.
 func TestInlineGoexit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t).open()
 		defer f.close()
-		f.must("a", nothing)
-		var l lateness
-		opts, returned, ended := l.inline(), false, make(chan struct{})
-		go func() {
-			defer close(ended)
-			_, _ = f.leaves("a", func(*thing, context.Context) (any, error) { runtime.Goexit(); return nil, nil }, opts...)
-			returned = true
-		}()
-		<-ended
-		f.must("a", nothing)
-		if pass(time.Minute); returned || len(l.calls) > 0 {
-			t.Errorf("O29: the caller went on: %v; late was called at %v", returned, l.calls)
+		for _, c := range []struct {
+			name      string
+			after     time.Duration
+			do        action
+			untouched bool
+			err       error
+			leaves    time.Duration
+		}{
+			{"at once", 0, nothing, true, object.ErrPanic, 0},
+			{"after a commit", 0, func(th *thing, ctx context.Context) (any, error) {
+				return nil, errors.Join(th.st.Storage().PutBytes(ctx, "k", []byte("v")), th.st.Sync(ctx))
+			}, false, object.ErrPanic, 0},
+			{"after the deadline", time.Minute, nothing, false, object.ErrUnknown, time.Second},
+		} {
+			f.must("a", nothing)
+			var l lateness
+			opts, returned, ended := l.inline(), false, make(chan struct{})
+			go func() {
+				defer close(ended)
+				_, _ = f.leaves("a", func(th *thing, ctx context.Context) (any, error) {
+					if _, err := c.do(th, ctx); err != nil {
+						t.Error(err)
+					}
+					time.Sleep(c.after)
+					runtime.Goexit()
+					return nil, nil
+				}, opts...)
+				returned = true
+			}()
+			<-ended
+			f.must("a", nothing)
+			if pass(time.Minute); returned || len(l.calls) != 1 || l.calls[0] != c.leaves || !errors.Is(l.err, c.err) || object.Untouched(l.err) != c.untouched {
+				t.Errorf("O29: %s: the caller went on: %v; leave was called at %v with %v, untouched: %v", c.name, returned, l.calls, l.err, object.Untouched(l.err))
+			}
 		}
 	})
 }
@@ -164,7 +188,7 @@ func TestCrashInline(t *testing.T) {
 				}
 				ctx, cancel := h.Seams().WithDeadline(ctx, h.Seams().Clock.Now().Add(time.Second), errors.New("late"))
 				defer cancel()
-				got, err = treat.Call(ctx, h, "a", struct{}{}, second, object.Detached(), object.Inline(func() { late++ }))
+				got, err = treat.Call(ctx, h, "a", struct{}{}, second, object.Detached(), object.Inline(func(error) { late++ }))
 				return err
 			})
 			s.OK(err)

@@ -84,7 +84,8 @@ func (x *exchange) mayCall(id storage.ID, method string) error {
 }
 
 // call calls a method and answers with its answer. The end of the wait, by its time or because
-// the client has gone, does not end the handler; Config.HandlerTimeout ends its context.
+// the client has gone, does not end the handler; Config.HandlerTimeout ends its context. Where it can, the
+// handler runs on this goroutine, and hangUp answers at the end of the wait.
 func (x *exchange) call(id storage.ID, method string, argument []byte) error {
 	timeout, err := x.timeout()
 	if err != nil {
@@ -94,14 +95,20 @@ func (x *exchange) call(id storage.ID, method string, argument []byte) error {
 	if err != nil {
 		return err
 	}
-	opts := append(make([]object.CallOption, 0, 3), object.Detached(), object.HandlerTimeout(x.config.HandlerTimeout))
+	opts := append(make([]object.CallOption, 0, 4), object.Detached(), object.HandlerTimeout(x.config.HandlerTimeout))
 	if key != "" {
 		opts = append(opts, object.Idempotent(storedKey(x.who.ID, key), 0))
+	}
+	if x.mayHangUp() {
+		opts = append(opts, object.Inline(func(err error) { x.hangUp(&callError{err: err, keyed: key != ""}) }))
 	}
 	seams := x.host.Seams()
 	ctx, cancel := seams.WithDeadline(x.r.Context(), seams.Clock.Now().Add(timeout), context.DeadlineExceeded)
 	defer cancel()
 	answer, err := x.host.CallBytes(ctx, id.Class, id.Name, method, argument, opts...)
+	if x.hasHungUp() {
+		return nil
+	}
 	if err != nil {
 		return &callError{err: err, timedOut: ctx.Err() != nil, keyed: key != ""}
 	}

@@ -272,9 +272,21 @@ func TestNamesInBodies(t *testing.T) {
 // Proves V4, V5: the end of the wait, by the header or because the client has gone, ends no
 // handler; a call that still waits for its turn never runs.
 func TestEndOfTheWait(t *testing.T) {
+	for _, inMemory := range []bool{false, true} {
+		testEndOfTheWait(t, inMemory)
+	}
+}
+
+// testEndOfTheWait has handlers run on goroutines of the host, or, of objects in memory, on those of the requests.
+func testEndOfTheWait(t *testing.T, inMemory bool) {
 	g := newGates()
 	class := cartClass(g)
 	f := start(t, exposeCarts(class), class)
+	for _, name := range []string{"a", "b", "c"} {
+		if inMemory {
+			f.call(name, "get", "")
+		}
+	}
 	p := f.leaveHold("a")
 	if p.Type != "outcome-unknown" || p.Status != 504 || p.Outcome != unknown || p.Retryable {
 		t.Errorf("V4: a wait that ended: %+v", p)

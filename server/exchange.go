@@ -30,6 +30,8 @@ type exchange struct {
 	err   error      // of the handler
 	timed bool       // the body has had a deadline
 	polls bool       // it is a long poll: its time tells nothing of the server
+	// hungUp is when hangUp has answered; zero: it has not.
+	hungUp time.Time
 	// kind and length are the values of two headers of the answer, here because they take no allocation then.
 	kind, length [1]string
 }

@@ -58,7 +58,7 @@ func (x *exchange) count(began time.Time) {
 	m := x.meter(route, method, status, lasts)
 	m.requests.Inc()
 	if lasts {
-		m.seconds.Observe(time.Since(began).Seconds())
+		m.seconds.Observe(x.took(began).Seconds())
 	}
 }
 

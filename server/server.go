@@ -138,13 +138,18 @@ func (s *Server) handle(rt route) {
 // sites (403), the path and the method (404, 405), the principal (401), its role (403), its
 // rate (429), and only then the handler of the route, which reads the body and the host. A
 // panic is an answer 500 and a line of the log.
+//
+// The handler of a called method may run on the goroutine of the request, because a handover to another takes longer than
+// a short handler. If it outlasts the wait, its client has the answer 504 in time all the same, the connection is closed
+// (http.StateHijacked), and ServeHTTP returns when the method has ended. That is so for HTTP/1 alone, and not if a handler
+// around the Server has wrapped the ResponseWriter: ServeHTTP then returns at the end of the wait.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{Server: s, r: r}
 	x.begun = response{ResponseWriter: w, exchange: x}
 	x.w = &x.begun
 	defer x.count(time.Now())
 	secure(w.Header(), r)
-	if err := s.guard(x.dispatch); err != nil {
+	if err := seam.Guard(x.dispatch, x.caught); err != nil {
 		x.noteRefusal(err)
 		x.fail(err)
 	}
@@ -171,16 +176,25 @@ func secure(h http.Header, r *http.Request) {
 }
 
 // guard runs f and makes an error of a panic. A goroutine that f ends by runtime.Goexit ends
-// here too, with a line of the log. The panic by which net/http cuts a connection passes.
-func (s *Server) guard(f func() error) error {
-	return seam.Guard(f, func(p *seam.PanicError) error {
-		if p.Value == http.ErrAbortHandler {
-			panic(http.ErrAbortHandler)
-		}
-		p.TakeStack()
-		s.config.Logger.Error("server: panic", "panic", p.Value, "stack", string(p.Stack))
-		return &panicked{p}
-	})
+// here too, with a line of the log.
+func (s *Server) guard(f func() error) error { return seam.Guard(f, s.caught) }
+
+// caught logs a panic and makes an error of it. The panic by which net/http cuts a connection passes.
+func (s *Server) caught(p *seam.PanicError) error {
+	if p.Value == http.ErrAbortHandler {
+		panic(http.ErrAbortHandler)
+	}
+	p.TakeStack()
+	s.config.Logger.Error("server: panic", "panic", p.Value, "stack", string(p.Stack))
+	return &panicked{p}
+}
+
+// caught is that of the server. The end of the goroutine by the handler of a call has its answer and its line already.
+func (x *exchange) caught(p *seam.PanicError) error {
+	if p.Exited() && x.hasHungUp() {
+		return nil
+	}
+	return x.Server.caught(p)
 }
 
 // panicked is a panic that guard has logged.

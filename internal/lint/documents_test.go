@@ -15,7 +15,7 @@ import (
 // contract is how many promises each chapter of docs/CONTRACT.md has. A number,
 // once given, is never given to another promise and never left out.
 var contract = map[string]int{
-	"O": 28,
+	"O": 29,
 	"S": 17,
 	"M": 8,
 	"A": 11,

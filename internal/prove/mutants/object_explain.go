@@ -67,7 +67,7 @@ var explainMutants = []mutant{
 	},
 	{
 		Name: "detached-runs-on-the-caller", Promise: "O20", File: "object/activation.go",
-		Edits:   []edit{{Old: `!r.detached || r.late != nil`, New: `!r.detached || r.late != nil || mutant("detached-runs-on-the-caller")`}},
+		Edits:   []edit{{Old: `!r.detached ||`, New: `!r.detached || mutant("detached-runs-on-the-caller") ||`}},
 		Package: "object", Test: "TestDetachedCallerLeaves",
 	},
 	{
@@ -79,50 +79,58 @@ var explainMutants = []mutant{
 	},
 	{
 		Name: "inline-is-handed-over", Promise: "O29", File: "object/activation.go",
-		Edits:   []edit{{Old: `!r.detached || r.late != nil`, New: `!r.detached || r.late != nil && !mutant("inline-is-handed-over")`}},
+		Edits:   []edit{{Old: `r.leave != nil);`, New: `r.leave != nil && !mutant("inline-is-handed-over"));`}},
 		Package: "object", Test: "TestInlineLate",
 	},
 	{
-		Name: "inline-never-late", Promise: "O29", File: "object/activation.go",
-		Edits: []edit{{Old: `		late()
-`, New: `		if !mutant("inline-never-late") {
-			late()
+		Name: "inline-never-leaves", Promise: "O29", File: "object/activation.go",
+		Edits: []edit{{Old: `		leave(unknown(`, New: `		if mutant("inline-never-leaves") {
+			leave = func(error) {}
 		}
+		leave(unknown(`}},
+		Package: "object", Test: "TestInlineLate",
+	},
+	{
+		Name: "inline-leaves-at-the-begin", Promise: "O29", File: "object/activation.go",
+		Edits: []edit{{Old: `	stop := a.leaveAtDeadline(ctx, r)
+`, New: `	stop := a.leaveAtDeadline(ctx, r)
+	if mutant("inline-leaves-at-the-begin") {
+		r.leave(ErrUnknown)
+	}
 `}},
 		Package: "object", Test: "TestInlineLate",
 	},
 	{
-		Name: "inline-late-at-the-begin", Promise: "O29", File: "object/activation.go",
-		Edits: []edit{{Old: `	return a.serveInline(r)
-}
-
-// errGone`, New: `	if mutant("inline-late-at-the-begin") {
-		late()
-	}
-	return a.serveInline(r)
-}
-
-// errGone`}},
+		Name: "inline-goexit-leaves-without-a-word", Promise: "O29", File: "object/activation.go",
+		Edits: []edit{{Old: `			r.leave(a.host.touched(`, New: `			if mutant("inline-goexit-leaves-without-a-word") {
+				return nil
+			}
+			r.leave(a.host.touched(`}},
+		Package: "object", Test: "TestInlineGoexit",
+	},
+	{
+		Name: "inline-goexit-leaves-twice", Promise: "O29", File: "object/activation.go",
+		Edits:   []edit{{Old: `case !left:`, New: `case !left || mutant("inline-goexit-leaves-twice"):`}},
+		Package: "object", Test: "TestInlineGoexit",
+	},
+	{
+		Name: "inline-call-returns-before-leave", Promise: "O29", File: "object/activation.go",
+		Edits:   []edit{{Old: `		if left = !timer.Stop(); left {`, New: `		if left = !timer.Stop(); left && !mutant("inline-call-returns-before-leave") {`}},
 		Package: "object", Test: "TestInlineLate",
 	},
 	{
-		Name: "inline-call-returns-before-late", Promise: "O29", File: "object/activation.go",
-		Edits:   []edit{{Old: `		if !timer.Stop() {`, New: `		if !timer.Stop() && !mutant("inline-call-returns-before-late") {`}},
-		Package: "object", Test: "TestInlineLate",
-	},
-	{
-		Name: "inline-holds-the-object-for-late", Promise: "O29", File: "object/activation.go",
+		Name: "inline-holds-the-object-for-leave", Promise: "O29", File: "object/activation.go",
 		Edits: []edit{{Old: `	if a.serve(r) {
 		a.yield()
 	}
 	return r.err
-`, New: `	if a.serve(r) && !(r.late != nil && mutant("inline-holds-the-object-for-late")) {
+`, New: `	if a.serve(r) && !(r.leave != nil && mutant("inline-holds-the-object-for-leave")) {
 		a.yield()
 	}
 	return r.err
 `}, {Old: `		h.doneChans.Put(ended)
 `, New: `		h.doneChans.Put(ended)
-		if mutant("inline-holds-the-object-for-late") {
+		if mutant("inline-holds-the-object-for-leave") {
 			a.yield()
 		}
 `}},

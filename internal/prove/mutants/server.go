@@ -346,4 +346,31 @@ var serverMutants = []mutant{
 		}},
 		Package: "server/auth", Test: "TestFiveTriesAMinute",
 	},
+	{
+		Name: "call-over-its-time-keeps-the-connection", Promise: "V4", File: "server/hangup.go",
+		Edits: []edit{{Old: `			_ = c.Close()
+`, New: `			if !mutant("call-over-its-time-keeps-the-connection") {
+				_ = c.Close()
+			}
+`}},
+		Package: "server", Test: "TestAnswerBeforeTheHandler",
+	},
+	{
+		Name: "call-over-its-time-is-not-flushed", Promise: "V4", File: "server/hangup.go",
+		Edits: []edit{{Old: `		_ = control.Flush()`, New: `		if mutant("call-over-its-time-is-not-flushed") {
+			return nil
+		}
+		_ = control.Flush()`}},
+		Package: "server", Test: "TestAnswerBeforeTheHandler",
+	},
+	{
+		Name: "call-behind-a-wrapper-stays", Promise: "V4", File: "server/hangup.go",
+		Edits:   []edit{{Old: `direct && lowest(w) == w`, New: `direct && lowest(w) == w || mutant("call-behind-a-wrapper-stays")`}},
+		Package: "server", Test: "TestHandlerReturnsAtTheEndOfTheWait",
+	},
+	{
+		Name: "call-over-its-time-is-answered-twice", Promise: "V4", File: "server/calls.go",
+		Edits:   []edit{{Old: `	if x.hasHungUp() {`, New: `	if x.hasHungUp() && !mutant("call-over-its-time-is-answered-twice") {`}},
+		Package: "server", Test: "TestAnswerBeforeTheHandler",
+	},
 }

@@ -467,7 +467,7 @@ func (x *exchange) line(l bulkLine) {
 	if err != nil {
 		panic("server: encode a line: " + err.Error()) // numbers and texts always encode
 	}
-	control := http.NewResponseController(x.w)
+	control := x.control()
 	_ = control.SetWriteDeadline(time.Now().Add(lineTime)) // a test's writer may have none
 	x.w.Header().Set("Content-Type", "application/x-ndjson")
 	_, _ = x.w.Write(append(raw, '\n'))

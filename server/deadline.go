@@ -11,7 +11,7 @@ import (
 // the rest of a short body before it sends the answer; a body that a handler has begun to
 // read has its deadline. A writer without deadlines, for example of a test, gets none.
 func (x *exchange) answering() {
-	now, control := time.Now(), http.NewResponseController(x.w)
+	now, control := time.Now(), x.control()
 	length, _ := strconv.Atoi(x.w.Header().Get("Content-Length")) // none: a stream, or a short answer
 	parts := time.Duration(length / bodyPart)
 	_ = control.SetWriteDeadline(now.Add(x.limits.answerTime + parts*x.limits.bodyTimePerPart))

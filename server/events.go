@@ -104,7 +104,7 @@ func (st *stream) run(given bool) error {
 	if x.r.ContentLength != 0 {
 		return badRequest("a stream takes no body, because a body has its time and a stream has none")
 	}
-	st.control, st.of.BatchBytes = http.NewResponseController(x.w), batchBytes
+	st.control, st.of.BatchBytes = x.control(), batchBytes
 	ctx, leave, err := x.streams.enter(x.r.Context(), x.who.ID, x.limits)
 	if err != nil {
 		return err

@@ -21,15 +21,16 @@ import (
 // exchange is one request on its way through the server. It belongs to one goroutine.
 type exchange struct {
 	*Server
-	w     http.ResponseWriter
-	begun response // behind w, but for a test's
-	r     *http.Request
-	route *route // nil until the multiplexer has found it
-	who   auth.Principal
-	query url.Values // the parameters that the route has
-	err   error      // of the handler
-	timed bool       // the body has had a deadline
-	polls bool       // it is a long poll: its time tells nothing of the server
+	w        http.ResponseWriter
+	begun    response                 // behind w, but for a test's
+	controls *http.ResponseController // see control
+	r        *http.Request
+	route    *route // nil until the multiplexer has found it
+	who      auth.Principal
+	query    url.Values // the parameters that the route has
+	err      error      // of the handler
+	timed    bool       // the body has had a deadline
+	polls    bool       // it is a long poll: its time tells nothing of the server
 	// hungUp is when hangUp has answered; zero: it has not.
 	hungUp time.Time
 	// kind and length are the values of two headers of the answer, here because they take no allocation then.
@@ -85,7 +86,7 @@ func (x *exchange) bodyUpTo(limit int64) ([]byte, error) {
 	if length <= 0 { // not known, so it may be too long
 		body = http.MaxBytesReader(lowest(x.w), body, limit)
 	}
-	control := http.NewResponseController(x.w)
+	control := x.control()
 	defer x.expects(control)()
 	b, err := x.readParts(control, body, int(length), limit)
 	switch {
@@ -124,7 +125,7 @@ func (x *exchange) bodyTo(w io.Writer, limit int64) error {
 	if err := x.takesBody(limit); err != nil {
 		return err
 	}
-	control := http.NewResponseController(x.w)
+	control := x.control()
 	defer x.expects(control)()
 	body := http.MaxBytesReader(lowest(x.w), x.r.Body, limit)
 	part := make([]byte, bodyPart)
@@ -154,7 +155,11 @@ func (x *exchange) bodyTime(size int) time.Duration {
 // readParts reads a body to its end, or to a part behind the limit. It has bodyTime, and bodyTimePerPart more for each bodyPart that has arrived. The
 // length is the one that the client tells, if it does: most bodies then take one read and one allocation.
 func (x *exchange) readParts(control *http.ResponseController, body io.Reader, length int, limit int64) (b []byte, err error) {
-	b = make([]byte, 0, max(bytes.MinRead, min(length, bodyPart)+1)) // one more, so that the last read can find the end
+	first := bytes.MinRead
+	if length > 0 {
+		first = min(length, bodyPart) + 1 // one more, so that the last read can find the end
+	}
+	b = make([]byte, 0, first)
 	for began, more := time.Now(), 0; ; {
 		if len(b) >= more {
 			_ = control.SetReadDeadline(began.Add(x.bodyTime(len(b)))) // a test's writer may have none
@@ -170,6 +175,14 @@ func (x *exchange) readParts(control *http.ResponseController, body io.Reader, l
 			return nil, err
 		}
 	}
+}
+
+// control returns the controller of the connection.
+func (x *exchange) control() *http.ResponseController {
+	if x.controls == nil {
+		x.controls = http.NewResponseController(x.w)
+	}
+	return x.controls
 }
 
 // header returns the first value of a header of the request; empty if it is not there. The name is in its canonical form.

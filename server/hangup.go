@@ -27,7 +27,7 @@ func (x *exchange) hangUp(err error) {
 	_ = x.guard(func() error {
 		x.w.Header().Set("Connection", "close")
 		x.fail(err)
-		control := http.NewResponseController(x.w)
+		control := x.control()
 		_ = control.Flush() // a client that has gone gets nothing
 		if c, _, err := control.Hijack(); err == nil {
 			_ = c.Close()

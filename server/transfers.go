@@ -130,7 +130,7 @@ func (p *pacedAnswer) Write(b []byte) (int, error) {
 	p.rest += len(b)
 	p.parts, p.rest = p.parts+p.rest/bodyPart, p.rest%bodyPart
 	limits := &p.x.limits
-	_ = http.NewResponseController(p.x.w).SetWriteDeadline(p.began.Add(limits.answerTime + time.Duration(p.parts)*limits.bodyTimePerPart)) // a test's writer may have none
+	_ = p.x.control().SetWriteDeadline(p.began.Add(limits.answerTime + time.Duration(p.parts)*limits.bodyTimePerPart)) // a test's writer may have none
 	return p.x.w.Write(b)
 }
 

@@ -54,7 +54,7 @@ func Unconfirmed() CallOption { return CallOption{unconfirmed: true} }
 //
 // The handler's context still ends with the instance, and with the context of Shutdown. Once
 // the handler has returned, the reply waits for the disk as usual, whatever the caller's
-// context. Detached costs a handover to another goroutine. In a call from a turn it has no
+// context. Detached costs a handover to another goroutine, unless Inline is given too. In a call from a turn it has no
 // effect, because that turn must not go on without its answer; neither has it in a message.
 func Detached() CallOption { return CallOption{detached: true} }
 

@@ -44,9 +44,10 @@ const (
 )
 
 // Main runs the verb that the arguments of the process name, and ends the process with a code
-// of exit. Interrupt and SIGTERM end a verb in order.
+// of exit. Interrupt and SIGTERM end a verb in order, and the second of them ends the process at once.
 func Main(p Program) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	code := Run(ctx, p, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

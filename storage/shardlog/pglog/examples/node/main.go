@@ -60,6 +60,7 @@ func main() {
 	flag.Parse()
 	p.DSN, p.Node = os.Getenv("HOLDFAST_DSN"), o.ID
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	defer stop()
 	var err error
 	if *name != "" {

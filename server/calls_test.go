@@ -271,14 +271,13 @@ func TestNamesInBodies(t *testing.T) {
 
 // Proves V4, V5: the end of the wait, by the header or because the client has gone, ends no
 // handler; a call that still waits for its turn never runs.
-func TestEndOfTheWait(t *testing.T) {
-	for _, inMemory := range []bool{false, true} {
-		testEndOfTheWait(t, inMemory)
-	}
-}
+func TestEndOfTheWait(t *testing.T) { endOfTheWait(t, false) }
 
-// testEndOfTheWait has handlers run on goroutines of the host, or, of objects in memory, on those of the requests.
-func testEndOfTheWait(t *testing.T, inMemory bool) {
+// Proves V4, V5: so it is also if the handler has the goroutine of the request.
+func TestEndOfTheWaitInMemory(t *testing.T) { endOfTheWait(t, true) }
+
+// endOfTheWait has handlers run on goroutines of the host, or, of objects in memory, on those of the requests.
+func endOfTheWait(t *testing.T, inMemory bool) {
 	g := newGates()
 	class := cartClass(g)
 	f := start(t, exposeCarts(class), class)

@@ -123,6 +123,7 @@ type callable interface {
 	decodeArg(c Codec, b []byte) error
 	encodeResult(c Codec) ([]byte, error)
 	decodeResult(c Codec, b []byte) error
+	recycle() // keeps the memory for another call; it is for a call that has returned without an error
 }
 
 // Request is one call on its way to an object and back. It is made by Method.Call;
@@ -403,9 +404,11 @@ func (h *Host) callBytes(ctx context.Context, c *hosted, id storage.ID, method s
 		r.print = fingerprint(arg)
 	}
 	if err := h.Invoke(ctx, r); err != nil {
-		return nil, h.touched(r, err)
+		return nil, h.touched(r, err) // a turn may still use the operation
 	}
-	return op.encodeResult(h.options.Codec)
+	answer, err := op.encodeResult(h.options.Codec)
+	op.recycle()
+	return answer, err
 }
 
 // touched returns the error of a request, marked as untouched if the request has left nothing

@@ -299,7 +299,7 @@ func Handle[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, 
 	m.call = func(instance any, ctx context.Context, arg A) (R, error) { return fn(instance.(*T), ctx, arg) }
 	m.spare.New = func() any { return &invocation[A, R]{method: m} }
 	d.add(name, fn == nil, func() callable {
-		in := &invocation[A, R]{method: m}
+		in := m.spare.Get().(*invocation[A, R])
 		in.call.what = &m.name
 		return in
 	})
@@ -344,8 +344,7 @@ func (m *Method[A, R]) Call(ctx context.Context, from Caller, name string, arg A
 		return zero, err
 	}
 	res := in.res
-	*in = invocation[A, R]{method: m}
-	m.spare.Put(in)
+	in.recycle()
 	return res, nil
 }
 
@@ -357,6 +356,13 @@ type invocation[A, R any] struct {
 	method *Method[A, R]
 	arg    A
 	res    R // set by the turn
+}
+
+// recycle keeps the memory for another call of the method. No turn may use the invocation any more.
+func (in *invocation[A, R]) recycle() {
+	m := in.method
+	*in = invocation[A, R]{method: m}
+	m.spare.Put(in)
 }
 
 // methodName is part of the key under which an answer is stored.

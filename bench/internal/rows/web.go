@@ -17,9 +17,14 @@ func p32(s Size) []*Case {
 	return []*Case{web(s, "P32", "durable increments over HTTP, 1,000 objects", ratio(0.8), oneMore(hot))}
 }
 
-// p33 is calls over HTTP that read memory.
+// p33 is calls over HTTP that read memory, beside plain net/http, and beside net/http with what the target leaves out.
 func p33(s Size) []*Case {
-	return []*Case{web(s, "P33", "reads over HTTP, 1,000 objects", ratio(0.9), workload.WebOptions{Objects: hot, Method: "read", Argument: "null"})}
+	o := workload.WebOptions{Objects: hot, Method: "read", Argument: "null"}
+	plain := web(s, "P33", "reads over HTTP, 1,000 objects", ratio(0.9), o)
+	o.Bounded = true
+	bounded := web(s, "P33", "reads over HTTP, beside a server with headers of safety and deadlines, 1,000 objects", ratio(0.9), o)
+	bounded.Against += " with headers of safety and deadlines"
+	return []*Case{plain, bounded}
 }
 
 // p34 is P31 with the parts that a client of a real service adds, each alone and together.

@@ -3,6 +3,7 @@ package workload
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/bench/internal/raw"
 	"github.com/holdfast-dev/holdfast/server"
@@ -49,6 +51,9 @@ type WebOptions struct {
 	Token bool
 	// Keys gives each request an Idempotency-Key of its own.
 	Keys bool
+	// Bounded gives the strawman what any server needs that strangers can reach: the headers of safety of ours in each answer, deadlines for the
+	// body and the answer, and an end of the wait.
+	Bounded bool
 }
 
 // everyone lets all requests do all that a benchmark does.
@@ -99,10 +104,11 @@ func ServeRaw(turns *raw.Turns, o WebOptions) (*Web, error) {
 		index[name] = i
 	}
 	boxes := raw.NewNamedMailboxes(Names(o.Objects))
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/objects/{class}/{name}/call/{method}", func(w http.ResponseWriter, r *http.Request) {
-		var n uint64
+	call := func(ctx context.Context, r *http.Request) (n uint64, err error) {
 		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err == nil {
 			err = json.Unmarshal(body, &n)
 		}
@@ -113,6 +119,15 @@ func ServeRaw(turns *raw.Turns, o WebOptions) (*Web, error) {
 		default:
 			err = turns.Increment(index[name])
 		}
+		return n, err
+	}
+	answer := plain
+	if o.Bounded {
+		answer = bounded
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/objects/{class}/{name}/call/{method}", func(w http.ResponseWriter, r *http.Request) {
+		n, err := answer(call, w, r)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
@@ -134,6 +149,37 @@ func ServeRaw(turns *raw.Turns, o WebOptions) (*Web, error) {
 		}
 		return err
 	})
+}
+
+// The times of a bounded strawman are those of our server.
+const (
+	bodyTime, answerTime = 10 * time.Second, 10 * time.Second
+	waitTime             = time.Minute
+)
+
+// work is the work of a request.
+type work func(ctx context.Context, r *http.Request) (uint64, error)
+
+// plain does the work of a request.
+func plain(do work, _ http.ResponseWriter, r *http.Request) (uint64, error) {
+	return do(r.Context(), r)
+}
+
+// bounded is plain with what a server needs that strangers can reach, by the standard library.
+func bounded(do work, w http.ResponseWriter, r *http.Request) (uint64, error) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	ctx, cancel := context.WithTimeout(r.Context(), waitTime)
+	defer cancel()
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(bodyTime)); err != nil {
+		return 0, err
+	}
+	n, err := do(ctx, r)
+	return n, errors.Join(err, control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Now().Add(answerTime)))
 }
 
 // connect opens the connections and writes the requests. If it fails, it calls stop.

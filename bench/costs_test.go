@@ -40,10 +40,10 @@ var costs = []cost{
 		c := counters(t)
 		return per(c.Meters(), 64, 20_000, c.IncrementOnce)
 	}},
-	{"a durable increment over HTTP, 64 connections", measure.Costs{"allocs": 47, "bytes": 5450, "commits": 1.01, "log bytes": 62}, func(t *testing.T) (measure.Costs, error) {
+	{"a durable increment over HTTP, 64 connections", measure.Costs{"allocs": 44, "bytes": 4300, "commits": 1.01, "log bytes": 62}, func(t *testing.T) (measure.Costs, error) {
 		return request(t, webs["P31"])
 	}},
-	{"a durable increment over HTTP with a token and a key, 64 connections", measure.Costs{"allocs": 56, "bytes": 5830, "commits": 1.01}, func(t *testing.T) (measure.Costs, error) {
+	{"a durable increment over HTTP with a token and a key, 64 connections", measure.Costs{"allocs": 53, "bytes": 4900, "commits": 1.01}, func(t *testing.T) (measure.Costs, error) {
 		return request(t, webs["P34"])
 	}},
 	{"a cold activation", measure.Costs{"allocs": 12.1, "bytes": 725, "commits": 0, "log bytes": 0}, func(t *testing.T) (measure.Costs, error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-dev/holdfast/server/auth"
 )
 
-// exchange is one request on its way through the server. It belongs to one goroutine.
+// exchange is one request on its way through the server. One goroutine at a time uses it: that of the request, but for hangUp.
 type exchange struct {
 	*Server
 	w        http.ResponseWriter

@@ -102,8 +102,8 @@ func (p *pipe) SetWriteDeadline(at time.Time) error { return nil }
 func (p *pipe) LocalAddr() net.Addr                 { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7070} }
 func (p *pipe) RemoteAddr() net.Addr                { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 50000} }
 
-// pipes is a listener of pipes.
-type pipes chan *pipe
+// pipes is a listener of connections in memory.
+type pipes chan net.Conn
 
 func (l pipes) Accept() (net.Conn, error) {
 	p, ok := <-l
@@ -113,7 +113,7 @@ func (l pipes) Accept() (net.Conn, error) {
 	return p, nil
 }
 
-func (pipes) Close() error   { return nil }
+func (l pipes) Close() error { close(l); return nil } // net/http calls it once
 func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // status is a ResponseWriter that remembers the status.
@@ -165,7 +165,6 @@ func newFuzzed(tb testing.TB) *fuzzed {
 	}
 	go web.Serve(f.conns)
 	tb.Cleanup(func() {
-		close(f.conns)
 		if err := errors.Join(web.Close(), host.Shutdown(context.Background())); err != nil {
 			tb.Error(err)
 		}

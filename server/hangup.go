@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// connection is what the ResponseWriter of net/http has for a request of HTTP/1. A writer that a handler around the
-// server has put before it has seldom all of that.
+// connection is the methods that hangUp needs of a ResponseWriter. That of net/http has them for a request of HTTP/1; a
+// writer that a handler around the server has put before it seldom has them all.
 type connection interface {
 	http.Hijacker
 	FlushError() error

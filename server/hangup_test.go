@@ -22,24 +22,6 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-// pipeListener is a listener of connections in memory, whose deadlines are those of a bubble.
-type pipeListener struct {
-	conns chan net.Conn
-	ended chan struct{}
-}
-
-func (p *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.ended:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipeListener) Close() error   { close(p.ended); return nil }
-func (p *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
-
 // kettle is an object that takes its time.
 type kettle struct{ boiled int }
 
@@ -48,7 +30,7 @@ type stove struct {
 	t       *testing.T
 	srv     *Server
 	http    *http.Server
-	at      *pipeListener
+	at      pipes
 	log     lines
 	running atomic.Int32 // handlers of net/http that have not returned
 	why     chan error   // the error of the context of each handler that has taken time
@@ -58,7 +40,7 @@ type stove struct {
 func boiling(t *testing.T, around func(http.Handler) http.Handler, f func(s *stove)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stove{t: t, at: &pipeListener{make(chan net.Conn), make(chan struct{})}, why: make(chan error, 10)}
+		s := &stove{t: t, at: make(pipes), why: make(chan error, 10)}
 		class := object.Define("kettle", func(context.Context, *object.State) (*kettle, error) { return &kettle{}, nil })
 		object.Handle(class, "boil", func(k *kettle, ctx context.Context, d time.Duration) (int, error) {
 			if d < 0 {
@@ -113,7 +95,7 @@ type client struct {
 
 func (s *stove) dial() *client {
 	ours, theirs := net.Pipe()
-	s.at.conns <- theirs
+	s.at <- theirs
 	return &client{Conn: ours, in: bufio.NewReader(ours), t: s.t}
 }
 

@@ -4,7 +4,7 @@ import "net/http"
 
 // response is the ResponseWriter of one request. It drops the answers of the multiplexer to a
 // request without a route, because those are no problems as RFC 9457 has them, and it knows
-// whether an answer has begun. It belongs to one goroutine.
+// whether an answer has begun. It is used as its exchange is.
 type response struct {
 	http.ResponseWriter
 	exchange *exchange

@@ -17,7 +17,7 @@ func p32(s Size) []*Case {
 	return []*Case{web(s, "P32", "durable increments over HTTP, 1,000 objects", ratio(0.8), oneMore(hot))}
 }
 
-// p33 is calls over HTTP that read memory, beside plain net/http, and beside net/http with what the target leaves out.
+// p33 is calls over HTTP that read memory, beside plain net/http, and beside net/http with headers of safety and deadlines.
 func p33(s Size) []*Case {
 	o := workload.WebOptions{Objects: hot, Method: "read", Argument: "null"}
 	plain := web(s, "P33", "reads over HTTP, 1,000 objects", ratio(0.9), o)

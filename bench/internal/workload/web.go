@@ -51,8 +51,8 @@ type WebOptions struct {
 	Token bool
 	// Keys gives each request an Idempotency-Key of its own.
 	Keys bool
-	// Bounded gives the strawman what any server needs that strangers can reach: the headers of safety of ours in each answer, deadlines for the
-	// body and the answer, and an end of the wait.
+	// Bounded gives the strawman the headers of safety of our server in each answer, deadlines for the body and the answer, and an end of the
+	// wait, because a server that strangers reach needs them.
 	Bounded bool
 }
 
@@ -165,7 +165,7 @@ func plain(do work, _ http.ResponseWriter, r *http.Request) (uint64, error) {
 	return do(r.Context(), r)
 }
 
-// bounded is plain with what a server needs that strangers can reach, by the standard library.
+// bounded is plain with the headers and the deadlines of WebOptions.Bounded, by the standard library.
 func bounded(do work, w http.ResponseWriter, r *http.Request) (uint64, error) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")

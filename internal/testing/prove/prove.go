@@ -8,6 +8,7 @@ package prove
 import (
 	"os"
 	"testing"
+	"time"
 )
 
 // Long reports whether scripts/prove runs the test.
@@ -19,4 +20,16 @@ func Only(t testing.TB) {
 	if !Long() {
 		t.Skip("NOT RUN: only scripts/prove runs it")
 	}
+}
+
+// Timed reports how long a case took, beside its aim. scripts/prove lists these
+// reports. A case that took longer doesn't fail, because that may be the machine's
+// fault.
+func Timed(t testing.TB, took, aim time.Duration) {
+	t.Helper()
+	verdict := "reached"
+	if took > aim {
+		verdict = "missed"
+	}
+	t.Logf("TIMED: %s took %s, aim %s: %s", t.Name(), took.Round(time.Millisecond), aim, verdict)
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -167,31 +165,6 @@ func TestCount(t *testing.T) {
 	}
 }
 
-func TestBetween(t *testing.T) {
-	document := "# Title\n\n" + beginMark + "\nold\n" + endMark + "\n\nmore\n"
-	got, err := between(document, "| new |\n")
-	if want := "# Title\n\n" + beginMark + "\n\n| new |\n\n" + endMark + "\n\nmore\n"; got != want || err != nil {
-		t.Errorf("the document is %q, %v", got, err)
-	}
-	if again, err := between(got, "| new |\n"); again != got || err != nil {
-		t.Errorf("a second time it is %q, %v", again, err)
-	}
-	if _, err := between("# Title\n", "x"); err == nil {
-		t.Error("a document without a place was taken")
-	}
-}
-
-// The document has a place for the table.
-func TestDocumentHasAPlace(t *testing.T) {
-	document, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "RELIABILITY.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := between(string(document), "x"); err != nil {
-		t.Error(err)
-	}
-}
-
 // The first rank is served first, in any order of requests.
 func TestLanesWaitForAllRanks(t *testing.T) {
 	l := &lanes{free: 1, ranks: 2}
@@ -282,7 +255,7 @@ func TestParse(t *testing.T) {
 	if o, _, err := parse([]string{"-short"}); err != nil || o.extent != short {
 		t.Errorf("options are %+v, %v", o, err)
 	}
-	for _, args := range [][]string{{"-only", "nothing"}, {"extra"}, {"-update", "-only", "pairs"}, {"-update", "-short"}, {"-short", "-soak"}} {
+	for _, args := range [][]string{{"-only", "nothing"}, {"extra"}, {"-short", "-soak"}} {
 		if _, _, err := parse(args); err == nil {
 			t.Errorf("%q was taken", args)
 		}

@@ -2,7 +2,6 @@
 //
 //	go run ./internal/prove/reliability -budget 8m
 //	go run ./internal/prove/reliability -only scenarios,pairs
-//	go run ./internal/prove/reliability -short
 //	go run ./internal/prove/reliability -soak
 //
 // The tests stand beside the code that they prove. This command compiles each of their
@@ -68,7 +67,6 @@ func parse(args []string) (o options, list bool, err error) {
 	f.DurationVar(&o.budget, "budget", 8*time.Minute, "how long to add random schedules after the floors are reached")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the random schedules (default: from the commit)")
 	only := f.String("only", "", "comma-separated `steps` to run (default: all; see -list)")
-	few := f.Bool("short", false, "the form for each commit: all stories at every point on the map, all mutants, histories and fail-overs, a tenth to a third of the rest")
 	many := f.Bool("soak", false, "the long form: 100 times the schedules, 1,000 kills; takes hours")
 	f.BoolVar(&list, "list", false, "list the steps")
 	if err := f.Parse(args); err != nil {
@@ -85,12 +83,7 @@ func parse(args []string) (o options, list bool, err error) {
 			return o, false, fmt.Errorf("there is no step %q: see -list", name)
 		}
 	}
-	switch {
-	case *few && *many:
-		return o, false, errors.New("-short and -soak exclude one another")
-	case *few:
-		o.extent = short
-	case *many:
+	if *many {
 		o.extent = soak
 	}
 	return o, list, nil

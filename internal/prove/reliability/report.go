@@ -35,7 +35,7 @@ func (r report) MarshalJSON() ([]byte, error) {
 	for _, f := range table {
 		fmt.Fprintf(&b, `,%q:%s`, f.name, plain(r.values[f.name]))
 	}
-	fmt.Fprintf(&b, `,"short":%t,"soak":%t,"processor_seconds":{`, r.extent == short, r.extent == soak)
+	fmt.Fprintf(&b, `,"soak":%t,"processor_seconds":{`, r.extent == soak)
 	for i, s := range r.steps {
 		if i > 0 {
 			b.WriteByte(',')

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -59,11 +60,12 @@ func childFaultOf(n int) fault {
 	return faultOf(n/(faultKinds+1)*faultKinds + n%(faultKinds+1))
 }
 
-// runParent runs the child with fault n and checks the store that it left.
+// runParent runs the child with fault n and checks the store that it left. The child has the test's own
+// timeout, so that one that hangs does not outlive the test for long.
 func runParent(sum *tally, open Opener, o Options, n int) {
 	t := sum.t
 	tmp := t.TempDir()
-	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout="+hangAfter.String())
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout="+flag.Lookup("test.timeout").Value.String())
 	child.Env = append(os.Environ(), childDir+"="+tmp, childSeed+"="+strconv.FormatUint(o.Seed, 10), childFault+"="+strconv.Itoa(n))
 	var out, errOut bytes.Buffer
 	child.Stdout, child.Stderr = &out, &errOut

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/internal/testing/memnet"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
@@ -66,12 +67,12 @@ func TestCrowdOfSlowClients(t *testing.T) {
 			t.Fatal(err)
 		}
 		srv.handle(large())
-		p := newInMemory()
-		end := p.serve(srv)
+		p := memnet.Listen()
+		end := serveOn(p, srv)
 		var clients, others sync.WaitGroup
 		for name, k := range crawlers {
 			for range slow / len(crawlers) {
-				c := p.mustDial(t)
+				c := mustDial(t, p)
 				clients.Go(func() {
 					if took, err := k.crawl(c); err != nil || took < k.least || took > k.most {
 						t.Errorf("V5: %s: cut after %v, want %v to %v: %v", name, took, k.least, k.most, err)
@@ -81,7 +82,7 @@ func TestCrowdOfSlowClients(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(context.Background())
 		for i := range callers {
-			c := p.mustDial(t)
+			c := mustDial(t, p)
 			others.Go(func() {
 				defer c.Close()
 				in := bufio.NewReader(c)
@@ -135,13 +136,13 @@ func TestCrowdOfStreamsLeaves(t *testing.T) {
 		}
 		f.srv.limits.streamsEach, f.srv.limits.writeTime, f.srv.limits.pingEvery = n, time.Hour, time.Hour
 		f.ring("a begin")
-		p := newInMemory()
-		end := p.serve(f.srv)
+		p := memnet.Listen()
+		end := serveOn(p, f.srv)
 		defer end()
 		goroutines, bytes := runtime.NumGoroutine(), bytesInUse()
 		open := make([]net.Conn, n)
 		for i := range open {
-			open[i] = p.mustDial(t)
+			open[i] = mustDial(t, p)
 			fmt.Fprintf(open[i], "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer reader\r\n\r\n",
 				[]string{"/v1/events", "/v1/events/bell", "/v1/objects/bell/a/events"}[i%3])
 			frameOf(t, open[i], "snapshot")

@@ -102,6 +102,20 @@ func (p *pipe) SetWriteDeadline(at time.Time) error { return nil }
 func (p *pipe) LocalAddr() net.Addr                 { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7070} }
 func (p *pipe) RemoteAddr() net.Addr                { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 50000} }
 
+// pipes is a listener for them.
+type pipes chan net.Conn
+
+func (l pipes) Accept() (net.Conn, error) {
+	p, ok := <-l
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return p, nil
+}
+
+func (l pipes) Close() error { close(l); return nil } // net/http calls it once
+func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
 // status is a ResponseWriter that remembers the status.
 type status struct {
 	http.ResponseWriter
@@ -122,7 +136,7 @@ func (ruler) Authenticate(*http.Request) (auth.Principal, error) {
 type fuzzed struct {
 	host  *object.Host
 	srv   *Server
-	conns *inMemory
+	conns pipes
 	// served says of each request how it went.
 	served func(r *http.Request, code int)
 }
@@ -136,7 +150,7 @@ func newFuzzed(tb testing.TB) *fuzzed {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f := &fuzzed{host: host, srv: srv, conns: newInMemory()}
+	f := &fuzzed{host: host, srv: srv, conns: make(pipes)}
 	web := srv.httpServer()
 	web.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	web.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -169,7 +183,7 @@ func carts() *object.Class[struct{}] {
 // send sends the bytes on a connection of their own and returns all that came back.
 func (f *fuzzed) send(raw []byte) []byte {
 	p := newPipe(raw)
-	f.conns.conns <- p
+	f.conns <- p
 	<-p.closed
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/internal/testing/memnet"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -34,7 +35,7 @@ type served struct {
 	end  context.CancelFunc
 	over chan error
 
-	memory *inMemory // nil outside a bubble
+	memory *memnet.Listener // nil outside a bubble
 }
 
 // newServed makes a server for the routes and does not run it yet.
@@ -89,7 +90,7 @@ func (s *served) serve(addrs ...string) string {
 func (s *served) status(at, path string) (int, error) {
 	h := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	if s.memory != nil {
-		h = s.memory.client()
+		h = s.memory.Client()
 	}
 	a, err := h.Get("http://" + at + path)
 	if err != nil {
@@ -221,7 +222,7 @@ func TestServeTimesOut(t *testing.T) {
 		if err := <-answered; err == nil {
 			t.Error("the request got an answer")
 		}
-		if _, err := s.memory.dial(); err == nil {
+		if _, err := s.memory.Dial(); err == nil {
 			t.Error("the listener is open")
 		}
 		if !errors.Is(s.host.Err(), object.ErrShutdown) {
@@ -483,7 +484,7 @@ func TestServeEndsStreamsAndLongPolls(t *testing.T) {
 		task := s.enqueue("thumb", `{"in": {"name": "cat", "slow": true}}`)
 		ctx, end := context.WithCancel(t.Context())
 		over := make(chan error, 1)
-		client := serveInMemory(s.srv).client()
+		client := serveInMemory(s.srv).Client()
 		go func() { over <- s.srv.Serve(ctx, "127.0.0.1:0") }()
 		base := "http://" + <-at
 

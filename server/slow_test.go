@@ -110,7 +110,7 @@ func TestSlowClients(t *testing.T) {
 		const each = 8
 		for name, k := range slow {
 			for range each {
-				c := s.memory.mustDial(t)
+				c := mustDial(t, s.memory)
 				clients.Go(func() {
 					defer c.Close() // the server has closed it
 					began := time.Now()
@@ -127,7 +127,7 @@ func TestSlowClients(t *testing.T) {
 		served := 0
 		var others sync.WaitGroup
 		others.Go(func() {
-			h := s.memory.client()
+			h := s.memory.Client()
 			for ctx.Err() == nil {
 				began := time.Now()
 				r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+at+"/v1/echo/a", strings.NewReader("body"))
@@ -178,7 +178,7 @@ func TestFairClients(t *testing.T) {
 		})
 		at := s.serve("127.0.0.1:0")
 
-		c := s.memory.mustDial(t)
+		c := mustDial(t, s.memory)
 		defer c.Close()
 		began := time.Now()
 		fmt.Fprint(c, "GET /v1/large HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -190,7 +190,7 @@ func TestFairClients(t *testing.T) {
 			t.Errorf("%d bytes of the answer, %v", n, err)
 		}
 
-		b, err := s.memory.client().Post("http://"+at+"/v1/count", "", &paced{from: io.LimitReader(endless{}, largeAnswer)})
+		b, err := s.memory.Client().Post("http://"+at+"/v1/count", "", &paced{from: io.LimitReader(endless{}, largeAnswer)})
 		if err != nil {
 			t.Fatal(err)
 		}

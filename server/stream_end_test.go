@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/testing/memnet"
 )
 
 // taps is the number of taps of the host to all objects or to a class, and of objects with a tap.
@@ -53,7 +55,8 @@ func TestStreamsWithoutFrames(t *testing.T) {
 func TestStreamOverHTTP2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, nil, bells)
-		f.web = newWebOverHTTP2(t, f.srv)
+		f.web = memnet.NewHTTP2Server(f.srv)
+		t.Cleanup(f.web.Close)
 		s := f.follow("reader", "/v1/events")
 		if s.answer.ProtoMajor != 2 {
 			t.Fatalf("it speaks %s", s.answer.Proto)
@@ -125,7 +128,7 @@ func TestServeLeavesTimeToTheHost(t *testing.T) {
 			c.ShutdownTimeout = 4 * time.Second
 			c.Listening = func(all []net.Addr) { at <- all[0].String() }
 		}, class)
-		client := serveInMemory(f.srv).client()
+		client := serveInMemory(f.srv).Client()
 		runs, goOn := make(chan struct{}), make(chan struct{})
 		defer close(goOn)
 		f.srv.handle(blocked(runs, goOn))

@@ -8,15 +8,16 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
+	"sync/atomic"
 
 	"github.com/anishathalye/porcupine"
 )
 
-// linearizeLimit bounds the real time that one object's calls are checked for.
-// The time grows with the number of calls that are under way at once, not with
-// the length of the history.
-const linearizeLimit = 30 * time.Second
+// linearizeSteps limits how often the model runs to check one object's calls. It takes
+// about half a minute on a slow machine, but the result does not depend on that. The
+// steps grow with the number of calls that are in flight at once, not with the length of
+// the history.
+const linearizeSteps = 20_000_000
 
 // Linearizable checks, when a run has settled, that the recorded calls to each object
 // answered as if they had been made one after another, each at some moment between its
@@ -42,6 +43,10 @@ func Linearizable[S, I, O any](model func(state S, input I) (next S, output O)) 
 // that does not run in a simulation. The error shows the longest order that explains
 // the answers, and the calls that cannot follow it.
 func LinearizableIn[S, I, O any](h *History, model func(state S, input I) (next S, output O)) error {
+	return linearizableIn(h, model, linearizeSteps)
+}
+
+func linearizableIn[S, I, O any](h *History, model func(S, I) (S, O), steps int64) error {
 	byObject := make(map[string][]porcupine.Operation)
 	for _, o := range h.Operations() {
 		if _, ok := o.Input.(I); !ok || o.Outcome == Refused {
@@ -55,9 +60,9 @@ func LinearizableIn[S, I, O any](h *History, model func(state S, input I) (next 
 	if len(byObject) == 0 {
 		return fmt.Errorf("no call with input %v and output %v was recorded and not refused: use Record", reflect.TypeFor[I](), reflect.TypeFor[O]())
 	}
-	l := linearizer[S, I, O]{model}
+	l := linearizer[S, I, O]{model: model}
 	for _, object := range slices.Sorted(maps.Keys(byObject)) {
-		if err := l.check(object, byObject[object]); err != nil {
+		if err := l.check(object, byObject[object], steps); err != nil {
 			return err
 		}
 	}
@@ -75,24 +80,32 @@ func asPorcupine(o Operation) porcupine.Operation {
 }
 
 // linearizer checks the calls of one object at a time.
-type linearizer[S, I, O any] struct{ model func(S, I) (S, O) }
+type linearizer[S, I, O any] struct {
+	model func(S, I) (S, O)
+	steps atomic.Int64 // that are left for the object
+}
 
-func (l linearizer[S, I, O]) step(state, input, output any) (bool, any) {
+func (l *linearizer[S, I, O]) step(state, input, output any) (bool, any) {
+	if l.steps.Add(-1) < 0 {
+		return false, state // no call fits, so the search ends soon
+	}
 	next, answer := l.model(state.(S), input.(I))
 	o := output.(Operation)
 	return o.Outcome != Ack || reflect.DeepEqual(answer, o.Output), next
 }
 
-func (l linearizer[S, I, O]) check(object string, operations []porcupine.Operation) error {
+func (l *linearizer[S, I, O]) check(object string, operations []porcupine.Operation, steps int64) error {
 	var zero S
+	l.steps.Store(steps)
 	m := porcupine.Model{Init: func() any { return zero }, Step: l.step, Equal: reflect.DeepEqual}
-	switch porcupine.CheckOperationsTimeout(m, operations, linearizeLimit) {
-	case porcupine.Ok:
+	switch ok := porcupine.CheckOperations(m, operations); {
+	case ok:
 		return nil
-	case porcupine.Unknown:
-		return fmt.Errorf("the %d calls to %s are not decided after %v: have fewer of them under way at a time", len(operations), object, linearizeLimit)
+	case l.steps.Load() < 0:
+		return fmt.Errorf("the %d calls to %s are not decided after %d steps: have fewer of them under way at a time", len(operations), object, steps)
 	}
-	_, info := porcupine.CheckOperationsVerbose(m, operations, linearizeLimit)
+	l.steps.Store(steps)
+	_, info := porcupine.CheckOperationsVerbose(m, operations, 0)
 	orders := append(info.PartialLinearizations()[0], nil) // there is none if no call can be the first
 	longest := slices.MaxFunc(orders, func(a, b []int) int {
 		return cmp.Or(cmp.Compare(len(a), len(b)), slices.Compare(b, a))
@@ -104,7 +117,7 @@ func (l linearizer[S, I, O]) check(object string, operations []porcupine.Operati
 const explainMost = 8
 
 // explain shows an order that works, and why nothing can follow it.
-func (l linearizer[S, I, O]) explain(operations []porcupine.Operation, order []int) string {
+func (l *linearizer[S, I, O]) explain(operations []porcupine.Operation, order []int) string {
 	var b strings.Builder
 	var state S
 	if len(order) > 0 {

@@ -114,6 +114,20 @@ func TestLinearizableHistories(t *testing.T) {
 	}
 }
 
+// Calls that are all in flight at once have too many orders. The search ends after a number of steps, on
+// each machine at the same one.
+func TestLinearizableGivesUp(t *testing.T) {
+	var h harness.History
+	for i := range 20 {
+		h.Add(harness.Operation{Object: "a", Input: 1 << i, Output: -1, Outcome: harness.Ack, Begin: 1, End: 9})
+		h.Add(harness.Operation{Object: "a", Input: 1 << i, Begin: 1})
+	}
+	err := harness.LinearizableWithin(&h, addTo, 1000)
+	if err == nil || err.Error() != "the 40 calls to a are not decided after 1000 steps: have fewer of them under way at a time" {
+		t.Error(err)
+	}
+}
+
 func TestOutcomeOf(t *testing.T) {
 	for err, want := range map[error]harness.Outcome{
 		nil:                  harness.Ack,

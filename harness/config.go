@@ -14,7 +14,7 @@ type Config struct {
 	workers   int
 	settle    time.Duration
 	downtime  time.Duration
-	watchdog  time.Duration
+	watchdog  time.Duration // limit of a step that waits unseen, see machine.Crew.Watch
 	shards    int
 	newDisk   func() disk
 	store     string // the name of the disks that newDisk makes

@@ -56,8 +56,8 @@ func (d *tornDisk) crash(keep int) {
 	}
 }
 
-// Watchdog is how much real time a task may take without a step before the run
-// fails and names it. The default is ten seconds.
+// Watchdog sets how long a task may wait without a step, while no goroutine has
+// anything to do, before the run fails and names the task. The default is ten seconds.
 func Watchdog(d time.Duration) Option { return func(c *Config) { c.watchdog = d } }
 
 // The checks of effects, for a log that a test has made.
@@ -73,3 +73,8 @@ func (s *Sim) Passed(name, object string) int {
 
 // Steps is how often a task has run until it yielded.
 func (s *Sim) Steps() int { return s.m.Steps() }
+
+// LinearizableWithin is LinearizableIn with another limit of the steps for each object.
+func LinearizableWithin[S, I, O any](h *History, model func(S, I) (S, O), steps int64) error {
+	return linearizableIn(h, model, steps)
+}

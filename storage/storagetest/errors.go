@@ -3,10 +3,8 @@ package storagetest
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -46,14 +44,16 @@ func faultOf(i int) fault {
 // Errors lets the operations of the workload fail, each once and from it on, as
 // a broken and as a full disk. Either the store lives on as if nothing had been,
 // or it is dead: then the call that met the error, and every call after it, says
-// so. Nothing hangs. The files on disk are then held to the same as after a crash.
+// so. Nothing hangs: if a store does, the test runs into the timeout of go test,
+// which prints all goroutines. The files on disk are then held to the same as after
+// a crash.
 func Errors(t testing.TB, open Opener, o Options) Figures {
 	t.Helper()
 	o = o.withDefaults()
 	sum := &tally{t: t, Figures: Figures{Operations: countOps(t, open, o)}}
 	faults, wait := each(func(f fault) { f.run(sum, open, o) })
 	total := sum.Operations * faultKinds
-	stride := max(1, (total+o.Points-1)/o.Points)
+	stride := o.stride(total, faultKinds)
 	for n := int(o.Seed % uint64(stride)); n < total; n += stride {
 		faults <- faultOf(n)
 	}
@@ -81,23 +81,12 @@ func twoLives(s *subject, fsys vfs.FS, commits int) error {
 	return s.live(fsys, commits, (*storage.Store).Close)
 }
 
-// hangAfter is far more than any run takes.
-const hangAfter = 2 * time.Minute
-
 // run runs the workload with the fault and checks the files that are left.
 func (f fault) run(sum *tally, open Opener, o Options) {
 	subj := newSubject(open, o.Seed, o.Commits)
 	subj.onError = deadForGood
 	fsys := crashfs.New(vfs.NewCrashableMem(), f.before)
-	done := make(chan error, 1)
-	go func() { done <- twoLives(subj, fsys, o.Commits) }()
-	var err error
-	select {
-	case err = <-done:
-	case <-time.After(hangAfter):
-		stacks := make([]byte, 1<<20)
-		sum.t.Fatalf("seed %d: %v: the store hangs:\n%s", o.Seed, f, stacks[:runtime.Stack(stacks, true)])
-	}
+	err := twoLives(subj, fsys, o.Commits)
 	sum.add(f.outcome(err))
 	if errors.Is(err, errNotDead) {
 		sum.wrong("seed %d: %v: %v", o.Seed, f, err)

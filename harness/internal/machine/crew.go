@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"runtime"
-	"strings"
 	"sync/atomic"
-	"time"
 )
 
 // Crew is the coroutines that run the tasks of one machine after another, and the
@@ -19,7 +16,8 @@ type Crew struct {
 	// between steps, and a count that changes with each step.
 	running atomic.Pointer[string]
 	beat    atomic.Uint64
-	stuck   atomic.Bool // Watch has given up: nothing more is to run
+	stuck   atomic.Bool  // Watch has given up: nothing more is to run
+	looks   atomic.Int64 // of Watch, for its tests
 
 	led      atomic.Bool           // Lead has been called
 	met      atomic.Bool           // an intruder has been found: others are looked for
@@ -99,68 +97,6 @@ type TaskExit struct {
 func (e *TaskExit) Error() string {
 	return fmt.Sprintf("task %q ended its goroutine by runtime.Goexit, as FailNow, Fatal and Skip of a testing.T do: "+
 		"return an error instead, or fail the scenario with Fatalf of its Sim\n%s", e.Task, e.Stack)
-}
-
-// Watch returns nil when done is closed, and an error that names the task and
-// the remedy if one task runs for limit of real time without a step.
-func (c *Crew) Watch(limit time.Duration, done <-chan struct{}) error {
-	tick := time.NewTicker(limit)
-	defer tick.Stop()
-	last := c.beat.Load()
-	for {
-		select {
-		case <-done:
-			return nil
-		case <-tick.C:
-		}
-		beat, name := c.beat.Load(), c.running.Load()
-		if name == nil || beat != last {
-			last = beat
-			continue
-		}
-		c.stuck.Store(true)
-		if err := c.Intruder(); err != nil {
-			return err // most likely the task waits for that goroutine
-		}
-		return fmt.Errorf("simulation: task %q has not yielded for %v of real time: it waits where the simulation cannot see it, or never ends.\n"+
-			"Remedy: wait through seams (Executor.Wait, Seams.Sleep, State.Await, State.Release) instead of a bare channel, <-ctx.Done(), time.Sleep or a mutex held across a wait.\n\n%s",
-			*name, limit, standing(stuckStack(), isRuntime))
-	}
-}
-
-// stuckStack is the stack of the coroutine that runs or blocks, if it can be told.
-func stuckStack() string {
-	buf := make([]byte, 1<<20)
-	buf = buf[:runtime.Stack(buf, true)]
-	for _, g := range strings.Split(string(buf), "\n\n") {
-		head, _, _ := strings.Cut(g, "\n")
-		if strings.Contains(g, "machine.(*coroutine).work") && !strings.Contains(head, "[coroutine") {
-			return g
-		}
-	}
-	return ""
-}
-
-// standing puts before a stack where in the code under test it stands, and why.
-func standing(stack string, isOther func(call string) bool) string {
-	lines := strings.Split(stack, "\n")
-	_, why, _ := strings.Cut(lines[0], "[")
-	why, _, _ = strings.Cut(why, "]")
-	for i := 1; i+1 < len(lines); i += 2 {
-		if !isOther(lines[i]) {
-			at, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
-			return fmt.Sprintf("It stands at %s (%s).\n\n%s", at, why, stack)
-		}
-	}
-	return stack
-}
-
-// isRuntime tells calls of Go itself and of the seams from code under test.
-func isRuntime(call string) bool {
-	path, _, _ := strings.Cut(call, "(")
-	first, _, _ := strings.Cut(path, "/")
-	return !strings.Contains(first, ".") || !strings.Contains(path, "/") && !strings.HasPrefix(path, "main.") ||
-		strings.HasPrefix(path, "github.com/holdfast-dev/holdfast/seam.")
 }
 
 var errStuck = errors.New("simulation: given up by the watchdog")

@@ -174,11 +174,11 @@ func (h *takeover) check(ops []made) error {
 		}
 		all = append(all, porcupine.Operation{ClientId: op.caller, Input: op.sumCall, Call: op.call, Output: op, Return: back})
 	}
-	switch porcupine.CheckOperationsTimeout(sumModel().ToModel(), all, checkLimit) {
-	case porcupine.Illegal:
+	switch ok, decided := search(sumModel().ToModel(), all); {
+	case !decided:
+		return fmt.Errorf("no order was found in %d steps", checkSteps)
+	case !ok:
 		return errors.New("the answers have no order: a read was stale, or a commit was lost")
-	case porcupine.Unknown:
-		return fmt.Errorf("no order was found in %v", checkLimit)
 	}
 	return nil
 }

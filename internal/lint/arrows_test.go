@@ -124,6 +124,7 @@ var arrows = map[string]arrow{
 	"internal/testing/fulldisk": {theirs: []string{pebble}},
 	"internal/testing/loglines": {},
 	"internal/testing/machine":  {ours: []string{"internal/crashfs", "storage", "storage/*"}, theirs: []string{pebble}},
+	"internal/testing/memnet":   {},
 	"internal/testing/outside":  {ours: []string{"internal/pgtest"}},
 	"internal/testing/prove":    {},
 	"internal/testing/seeds":    {ours: []string{"internal/testing/prove"}, theirs: []string{rapid}},

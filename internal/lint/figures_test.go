@@ -301,6 +301,9 @@ var remedies = map[string]string{
 
 // A row for a figure that is not there would never be removed.
 func TestFiguresNotYetAreFigures(t *testing.T) {
+	if len(notYet) == 0 {
+		return // counting takes a second
+	}
 	names := map[string]bool{}
 	for _, f := range figures(t) {
 		names[f.where+": "+f.name] = true

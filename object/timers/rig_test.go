@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	_ "github.com/holdfast-dev/holdfast/internal/testing/seeds" // the tests draw the same inputs in each run
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/object/timers"
 )

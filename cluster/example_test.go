@@ -33,8 +33,9 @@ var (
 // that of package pglog.
 type cities struct {
 	log        *memlog.Log
+	clock      seam.Clock
 	dir        string
-	rome, oslo *cluster.Node
+	rome, oslo *cluster.Node // nil until they join
 }
 
 func (c *cities) join(id string) *cluster.Node {
@@ -42,6 +43,7 @@ func (c *cities) join(id string) *cluster.Node {
 		Log: c.log, ID: id, Addr: id + ".example:7070", Dir: filepath.Join(c.dir, id),
 		Dial:   func(context.Context, string) error { return nil }, // the addresses are only names here
 		Logger: slog.New(slog.DiscardHandler),
+		Seams:  seam.Seams{Clock: c.clock},
 	}, visitors)
 	if err != nil {
 		panic(err)
@@ -49,19 +51,35 @@ func (c *cities) join(id string) *cluster.Node {
 	return node
 }
 
-func begin() *cities {
+// begin starts rome, which serves.
+func begin(clock seam.Clock) *cities {
 	dir, err := os.MkdirTemp("", "cluster")
 	if err != nil {
 		panic(err)
 	}
-	c := &cities{log: memlog.New(), dir: dir}
-	c.log.SetClock(time.Now)
+	c := &cities{log: memlog.New(), clock: clock, dir: dir}
+	c.log.SetClock(clock.Now)
 	c.rome = c.join("rome")
 	if _, err := c.rome.Serving(context.Background()); err != nil {
 		panic(err)
 	}
+	return c
+}
+
+// slow is a clock for these examples, by which a second takes 1,000 seconds: so oslo doesn't take over from rome, however busy the machine is
+// that runs them. Nodes in production use the default.
+type slow struct{ from time.Time }
+
+func (s slow) Now() time.Time    { return s.from.Add(time.Since(s.from) / 1000) }
+func (s slow) Steady() time.Time { return s.Now() }
+
+func (s slow) AfterFunc(d time.Duration, f func()) seam.Timer { return time.AfterFunc(1000*d, f) }
+
+// both starts rome, which serves, and oslo, which has seen rome and waits.
+func both() *cities {
+	c := begin(slow{time.Now()})
 	c.oslo = c.join("oslo")
-	for changed := c.oslo.Changed(); ; changed = c.oslo.Changed() { // until oslo has seen rome
+	for changed := c.oslo.Changed(); ; changed = c.oslo.Changed() {
 		var moved *cluster.ErrMoved
 		if _, err := visit.Call(context.Background(), c.oslo, "ann", struct{}{}); errors.As(err, &moved) && moved.Addr != "" {
 			return c
@@ -71,14 +89,22 @@ func begin() *cities {
 }
 
 func (c *cities) end() {
-	if err := errors.Join(c.oslo.Close(), c.rome.Close(), os.RemoveAll(c.dir)); err != nil {
+	for _, node := range []*cluster.Node{c.oslo, c.rome} {
+		if node == nil {
+			continue
+		}
+		if err := node.Drain(context.Background()); err != nil {
+			fmt.Println(err)
+		}
+	}
+	if err := os.RemoveAll(c.dir); err != nil {
 		fmt.Println(err)
 	}
 }
 
 // The first node serves. A node is a caller as a host is.
 func ExampleJoin() {
-	c := begin()
+	c := both()
 	defer c.end()
 	for range 2 {
 		n, err := visit.Call(context.Background(), c.rome, "ann", struct{}{})
@@ -91,7 +117,7 @@ func ExampleJoin() {
 
 // A node that waits names the one that serves.
 func ExampleErrMoved() {
-	c := begin()
+	c := both()
 	defer c.end()
 	_, err := visit.Call(context.Background(), c.oslo, "ann", struct{}{})
 	var moved *cluster.ErrMoved
@@ -104,14 +130,13 @@ func ExampleErrMoved() {
 
 // A node that drains ends in order, and the next one has all that it acknowledged.
 func ExampleNode_Drain() {
-	ctx := context.Background()
-	c := begin()
+	ctx := context.Background() // in production with a limit, because calls in flight may take as long as they like
+	c := begin(slow{time.Now()})
 	defer c.end()
 	_, err := visit.Call(ctx, c.rome, "ann", struct{}{})
 	fmt.Println(err)
-	limit, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	fmt.Println(c.rome.Drain(limit), c.rome.Err())
+	fmt.Println(c.rome.Drain(ctx), c.rome.Err())
+	c.oslo = c.join("oslo")
 	if _, err := c.oslo.Serving(ctx); err != nil {
 		fmt.Println(err)
 	}
@@ -125,11 +150,9 @@ func ExampleNode_Drain() {
 // An operator drains a node from a process of its own, without a connection to the node.
 func ExampleDrain() {
 	ctx := context.Background()
-	c := begin()
+	c := begin(seam.Seams{}.WithDefaults().Clock) // the node finds the order at its next heartbeat
 	defer c.end()
-	limit, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	fmt.Println(cluster.Drain(limit, c.log, 0, "rome", seam.Seams{}))
+	fmt.Println(cluster.Drain(ctx, c.log, 0, "rome", seam.Seams{}))
 	<-c.rome.Done()
 	fmt.Println(c.rome.Err())
 	// Output:
@@ -140,7 +163,7 @@ func ExampleDrain() {
 // A program that does its own work on the node that serves, for example one that reads a queue, waits until it is that node.
 func ExampleNode_Serving() {
 	ctx := context.Background()
-	c := begin()
+	c := both()
 	defer c.end()
 	host, err := c.rome.Serving(ctx)
 	if err != nil {
@@ -157,7 +180,7 @@ func ExampleNode_Serving() {
 
 // A status is for people and for programs, and changes nothing.
 func ExampleReadStatus() {
-	c := begin()
+	c := both()
 	defer c.end()
 	status, err := cluster.ReadStatus(context.Background(), c.log, 0, seam.Seams{})
 	if err != nil {
@@ -176,7 +199,7 @@ func ExampleReadStatus() {
 
 // A node has the status at hand, because it looks at the others twice a second.
 func ExampleNode_Status() {
-	c := begin()
+	c := both()
 	defer c.end()
 	status, err := c.oslo.Status(context.Background())
 	fmt.Println(status.Owner, len(status.Nodes), err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
@@ -76,7 +77,7 @@ func TestDelayedMessageToADeletedReceiver(t *testing.T) {
 	checks := []harness.Option{harness.NoLostAck, harness.NoTornBatch, harness.NoLostMessage, harness.AllowFaults(harness.Faults{DupMessage: 1})}
 	for name, option := range map[string]harness.Option{"map": harness.Depth(2), "pebble": harness.PebbleStore()} {
 		t.Run(name, func(t *testing.T) {
-			harness.Exhaust(t, deletedClerk, slices.Concat(checks, []harness.Option{harness.Budget(storyPlans), option})...)
+			harness.Exhaust(t, deletedClerk, slices.Concat(checks, []harness.Option{crashes.Budget(storyPlans), option})...)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -119,7 +120,7 @@ func TestDeleteWithMessagesBesideSenders(t *testing.T) {
 		t.Run(fmt.Sprint("parked ", parked), func(t *testing.T) {
 			for seed := range uint64(4) {
 				t.Run(fmt.Sprint("seed ", seed+1), func(t *testing.T) {
-					harness.Exhaust(t, deletions(parked), harness.Seed(seed+1), harness.Budget(100),
+					harness.Exhaust(t, deletions(parked), harness.Seed(seed+1), crashes.Budget(100),
 						harness.AllowFaults(harness.Faults{DupMessage: 2, LateMessage: 2}), harness.NoLostAck, harness.NoTornBatch)
 				})
 			}

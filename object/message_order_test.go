@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 )
 
 // Proves M3, A8. Case MS6: letters to one desk keep their order over three crashes in a row,
@@ -39,7 +40,7 @@ func TestOrderOverManyCrashes(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(onPurpose, " on purpose"), func(t *testing.T) {
 			t.Run("map", func(t *testing.T) {
-				harness.Exhaust(t, scenario, append(checks, harness.Depth(2), harness.Budget(storyPlans))...)
+				harness.Exhaust(t, scenario, append(checks, harness.Depth(2), crashes.Budget(storyPlans))...)
 			})
 			t.Run("random", func(t *testing.T) {
 				harness.Check(t, func(s *harness.Sim, _ *rapid.T) { scenario(s) }, checks...)

@@ -217,7 +217,7 @@ func story(t *testing.T, budget int, faults harness.Faults, scenario harness.Sce
 		harness.Ordered(letters), harness.AllowFaults(faults),
 	}
 	with := func(o ...harness.Option) []harness.Option {
-		return slices.Concat(checks, []harness.Option{harness.Budget(budget)}, o)
+		return slices.Concat(checks, []harness.Option{crashes.Budget(budget)}, o)
 	}
 	t.Run("map", func(t *testing.T) { harness.Exhaust(t, scenario, with(harness.Depth(2))...) })
 	t.Run("pebble", func(t *testing.T) { harness.Exhaust(t, scenario, with(harness.PebbleStore())...) })
@@ -255,7 +255,7 @@ func TestMessageChainAcrossCrashes(t *testing.T) {
 			return err
 		}))
 		s.Advance(time.Minute)
-	}, harness.NoLostAck, harness.NoTornBatch, harness.NoLostMessage, harness.Invariant("no money is made or lost", balanced), harness.Budget(storyPlans),
+	}, harness.NoLostAck, harness.NoTornBatch, harness.NoLostMessage, harness.Invariant("no money is made or lost", balanced), crashes.Budget(storyPlans),
 		harness.AllowFaults(harness.Faults{LateMessage: 2, FailCommit: 1}))
 }
 
@@ -344,7 +344,7 @@ func TestBacklogAcrossCrashes(t *testing.T) {
 func TestManySendersAgainstAReader(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed+1), func(t *testing.T) {
-			harness.Exhaust(t, manySenders, harness.Seed(seed+1), harness.Budget(100), harness.AllowFaults(harness.Faults{LateMessage: 4}),
+			harness.Exhaust(t, manySenders, harness.Seed(seed+1), crashes.Budget(100), harness.AllowFaults(harness.Faults{LateMessage: 4}),
 				harness.NoLostAck, harness.NoTornBatch, harness.NoLostMessage, harness.Invariant("letters", accounted), harness.Ordered(letters))
 		})
 	}

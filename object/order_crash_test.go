@@ -84,11 +84,11 @@ func notes(callers int) harness.Scenario {
 // Proves O6, O7, S9. Case HN5: several callers of one object commit between two syncs.
 // The commits that survive a crash are the first ones, in their order.
 func TestCrashManyCallersOfOneSync(t *testing.T) {
-	crashes.Try(t, notes(3), harness.Seed(1), harness.Budget(400), harness.NoTornBatch, harness.Invariant("S9", withoutGap)) // internal/prove/reliability tries more
+	crashes.Try(t, notes(3), harness.Seed(1), crashes.Budget(400), harness.NoTornBatch, harness.Invariant("S9", withoutGap)) // internal/prove/reliability tries more
 }
 
 // Proves O6, O7, S9 over a log: many callers of one object share the records, so the next machine needs their batches in the order of
 // the commits.
 func TestTakeOverAmongManyCallers(t *testing.T) {
-	harness.Exhaust(t, notes(8), harness.LogStore(), harness.Seed(1), harness.Budget(250), harness.NoTornBatch, harness.Invariant("S9", withoutGap))
+	harness.Exhaust(t, notes(8), harness.LogStore(), harness.Seed(1), crashes.Budget(250), harness.NoTornBatch, harness.Invariant("S9", withoutGap))
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
@@ -60,5 +61,5 @@ func TestTrialsSurviveCrashes(t *testing.T) {
 				return err
 			})
 		})
-	}, harness.Depth(2), harness.Budget(400))
+	}, harness.Depth(2), crashes.Budget(400))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/internal/testing/silent"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
@@ -46,7 +47,7 @@ func TestTakeOversMakeNoSuspect(t *testing.T) {
 			}
 			return err
 		})
-	}, harness.TakeoverStore(), harness.Seed(1), harness.Budget(200))
+	}, harness.TakeoverStore(), harness.Seed(1), crashes.Budget(200))
 }
 
 // Proves M2, M3, M4 and N5 over a log. Letters are lost, doubled and out of order in no run, although the log is slow for longer than
@@ -64,7 +65,7 @@ func TestMessagesOverASlowLog(t *testing.T) {
 		o.arrived("a", "b", 4, 1)
 		o.arrived("c", "b", 2, 1)
 	}
-	harness.Exhaust(t, scenario, harness.TakeoverStore(), harness.Seed(1), harness.Budget(400), harness.Depth(2),
+	harness.Exhaust(t, scenario, harness.TakeoverStore(), harness.Seed(1), crashes.Budget(400), harness.Depth(2),
 		harness.NoLostAck, harness.NoTornBatch, harness.NoLostMessage, harness.Invariant("letters", accounted), harness.Ordered(letters),
 		harness.AllowFaults(harness.Faults{Slow: 10 * time.Second, LateMessage: 1, DupMessage: 1}))
 }

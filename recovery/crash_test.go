@@ -51,5 +51,5 @@ func TestCrashInRepair(t *testing.T) {
 			}
 			return nil
 		})
-	}, harness.NoLostAck, harness.OneAlarm, harness.Budget(1500)) // it has more points than other stories
+	}, harness.NoLostAck, harness.OneAlarm, crashes.Budget(1500)) // it has more points than other stories
 }

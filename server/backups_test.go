@@ -3,13 +3,13 @@ package server
 import (
 	"context"
 	"errors"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/admin/backup"
@@ -49,7 +49,6 @@ func openVault(t *testing.T, o storage.Options, dir string, clock seam.Clock) *v
 		exposeCarts(class)(c)
 		c.Backups = v.repo
 	}, class)
-	v.srv.limits.lookTime = time.Minute // a look is young also on a slow machine
 	return v
 }
 
@@ -91,8 +90,7 @@ func (v *vault) another() *vault {
 	if f.srv, err = New(v.host, v.srv.config); err != nil {
 		v.t.Fatal(err)
 	}
-	f.web = httptest.NewServer(f.srv)
-	v.t.Cleanup(f.web.Close)
+	f.web = newWeb(v.t, f.srv)
 	return &vault{&f, v.options, v.repo}
 }
 
@@ -211,11 +209,14 @@ func filesOf(o storage.Options) storage.Options {
 
 // slowClock is a clock that tells when it is asked for the time, and answers when it may.
 type slowClock struct {
+	seam.Clock
 	asked chan struct{} // with room for one
 	goOn  chan struct{}
 }
 
-func newSlowClock() *slowClock { return &slowClock{make(chan struct{}, 1), make(chan struct{})} }
+func newSlowClock() *slowClock {
+	return &slowClock{seam.Seams{}.WithDefaults().Clock, make(chan struct{}, 1), make(chan struct{})}
+}
 
 func (h *slowClock) Now() time.Time {
 	select {
@@ -223,10 +224,8 @@ func (h *slowClock) Now() time.Time {
 	default:
 	}
 	<-h.goOn
-	return time.Now()
+	return h.Clock.Now()
 }
-
-func (h *slowClock) AfterFunc(d time.Duration, f func()) seam.Timer { return time.AfterFunc(d, f) }
 
 // Proves V22: one backup runs at a time, and a second is refused with the id of the first. Calls are answered meanwhile.
 func TestOneBackupAtATime(t *testing.T) {
@@ -364,44 +363,59 @@ func TestServeEndsABackup(t *testing.T) {
 
 // A backup that does not end is left behind at the time of the requests, and Serve says so.
 func TestServeLeavesABackup(t *testing.T) {
-	clock := newSlowClock()
-	v := openVault(t, filesInMemory(), "data", clock)
-	v.srv.config.KeepHost, v.srv.config.ShutdownTimeout = true, 10*time.Millisecond
-	v.begin()
-	<-clock.asked
-	ctx, end := context.WithCancel(t.Context())
-	end()
-	err := v.srv.Serve(ctx, "127.0.0.1:0")
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "a backup is still under way") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("V22: Serve returned %v", err)
-	}
-	close(clock.goOn)
-	v.ended()
+	synctest.Test(t, func(t *testing.T) {
+		clock := newSlowClock()
+		v := openVault(t, filesInMemory(), "data", clock)
+		v.srv.config.KeepHost = true
+		serveInMemory(v.srv)
+		v.begin()
+		<-clock.asked
+		ctx, end := context.WithCancel(t.Context())
+		end()
+		began := time.Now()
+		err := v.srv.Serve(ctx, "127.0.0.1:0")
+		if took := time.Since(began); took != defaultShutdownTimeout {
+			t.Errorf("V22: Serve returned after %v", took)
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "a backup is still under way") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("V22: Serve returned %v", err)
+		}
+		close(clock.goOn)
+		v.ended()
+	})
 }
 
 // Proves V22: a repository on a disk that hangs holds up the list of backups until the end of the request, and the metrics
 // for a moment; one goroutine waits for it.
 func TestRepositoryThatHangs(t *testing.T) {
-	v := openVault(t, filesInMemory(), "data", nil)
-	v.srv.limits.lookTime = 10 * time.Millisecond
-	v.srv.backups.reading <- struct{}{} // as a goroutine that reads does
-	if a := v.ask("admin", "GET", "/v1/backups", "", "Holdfast-Timeout", "1ms"); a.status != 504 || a.problem(t).Outcome != none {
-		t.Errorf("V22: the list: %d %s", a.status, a.body)
-	}
-	v.wantSamples("holdfast_backup_last_verified_timestamp_seconds")
-	v.wantSamples("holdfast_up", "holdfast_up 1")
-	if h := into[health](t, v.ask("viewer", "GET", "/v1/health", "")); !h.OK || !h.LastBackup.IsZero() {
-		t.Errorf("V22: health: %+v", h)
-	}
-	<-v.srv.backups.reading
-	v.srv.limits.lookTime = time.Minute
-	v.wantBackup(time.Time{})
-	v.begin()
-	v.ended()
-	newest := v.list("").Newest
-	v.srv.backups.reading <- struct{}{}
-	v.wantBackup(newest) // the look after the backup is young
-	<-v.srv.backups.reading
+	synctest.Test(t, func(t *testing.T) {
+		v := openVault(t, filesInMemory(), "data", nil)
+		v.srv.backups.reading <- struct{}{} // as a goroutine that reads does
+		began := time.Now()
+		if a := v.ask("admin", "GET", "/v1/backups", "", "Holdfast-Timeout", "1ms"); a.status != 504 || a.problem(t).Outcome != none {
+			t.Errorf("V22: the list: %d %s", a.status, a.body)
+		}
+		if took := time.Since(began); took != time.Millisecond {
+			t.Errorf("V22: the list was answered after %v", took)
+		}
+		began = time.Now()
+		v.wantSamples("holdfast_backup_last_verified_timestamp_seconds")
+		if took := time.Since(began); took != v.srv.limits.lookTime {
+			t.Errorf("V22: the metrics were answered after %v", took)
+		}
+		v.wantSamples("holdfast_up", "holdfast_up 1")
+		if h := into[health](t, v.ask("viewer", "GET", "/v1/health", "")); !h.OK || !h.LastBackup.IsZero() {
+			t.Errorf("V22: health: %+v", h)
+		}
+		<-v.srv.backups.reading
+		v.wantBackup(time.Time{})
+		v.begin()
+		v.ended()
+		newest := v.list("").Newest
+		v.srv.backups.reading <- struct{}{}
+		v.wantBackup(newest) // the look after the backup is young
+		<-v.srv.backups.reading
+	})
 }
 
 // A server without a repository makes no backups, and one over a store without files is refused.

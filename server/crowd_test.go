@@ -15,45 +15,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/internal/testing/memnet"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
-
-// inMemory is a listener for connections in memory: there may be any number of them, and virtual time rules them.
-type inMemory chan net.Conn
-
-func (l inMemory) Accept() (net.Conn, error) {
-	c, ok := <-l
-	if !ok {
-		return nil, net.ErrClosed
-	}
-	return c, nil
-}
-
-func (inMemory) Close() error   { return nil }
-func (inMemory) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "unix"} }
-
-// dial returns the client's end of a new connection.
-func (l inMemory) dial() net.Conn {
-	ours, theirs := net.Pipe()
-	l <- theirs
-	return ours
-}
-
-// serve serves the connections until the returned func is called.
-func (l inMemory) serve(srv *Server) (end func()) {
-	h, ended := srv.httpServer(), make(chan struct{})
-	go func() {
-		_ = h.Serve(l) // its error is that of the closed listener
-		close(ended)
-	}()
-	return func() {
-		close(l) // first, because Close waits for Serve
-		_ = h.Close()
-		<-ended
-	}
-}
 
 // crawler is a client that sends a byte each second, or takes nothing of an answer.
 type crawler struct {
@@ -101,12 +67,12 @@ func TestCrowdOfSlowClients(t *testing.T) {
 			t.Fatal(err)
 		}
 		srv.handle(large())
-		p := make(inMemory)
-		end := p.serve(srv)
+		p := memnet.Listen()
+		end := serveOn(p, srv)
 		var clients, others sync.WaitGroup
 		for name, k := range crawlers {
 			for range slow / len(crawlers) {
-				c := p.dial()
+				c := mustDial(t, p)
 				clients.Go(func() {
 					if took, err := k.crawl(c); err != nil || took < k.least || took > k.most {
 						t.Errorf("V5: %s: cut after %v, want %v to %v: %v", name, took, k.least, k.most, err)
@@ -116,7 +82,7 @@ func TestCrowdOfSlowClients(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(context.Background())
 		for i := range callers {
-			c := p.dial()
+			c := mustDial(t, p)
 			others.Go(func() {
 				defer c.Close()
 				in := bufio.NewReader(c)
@@ -162,48 +128,50 @@ func bytesInUse() float64 {
 // Of 10,000 streams half leave at once: they leave no goroutine, no listener and no memory, and the others get the next
 // event. Proves V9.
 func TestCrowdOfStreamsLeaves(t *testing.T) {
-	f := start(t, nil, bells)
-	n := many
-	if testing.Short() {
-		n = min(n, 1000)
-	}
-	f.srv.limits.streamsEach, f.srv.limits.writeTime, f.srv.limits.pingEvery = n, time.Hour, time.Hour
-	f.ring("a begin")
-	p := make(inMemory)
-	end := p.serve(f.srv)
-	defer end()
-	goroutines, bytes := runtime.NumGoroutine(), bytesInUse()
-	open := make([]net.Conn, n)
-	for i := range open {
-		open[i] = p.dial()
-		fmt.Fprintf(open[i], "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer reader\r\n\r\n",
-			[]string{"/v1/events", "/v1/events/bell", "/v1/objects/bell/a/events"}[i%3])
-		frameOf(t, open[i], "snapshot")
-	}
-	all, most := runtime.NumGoroutine(), bytesInUse()
-	leave := func(conns []net.Conn, left int) {
-		for _, c := range conns {
-			_ = c.Close()
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, nil, bells)
+		n := many
+		if testing.Short() {
+			n = min(n, 1000)
 		}
-		until(t, "V9: streams are left", func() bool { return f.open() == left })
-		share := float64(left) / float64(n)
-		until(t, "V9: goroutines are left", func() bool {
-			return runtime.NumGoroutine() <= goroutines+int(share*float64(all-goroutines))+10
-		})
-		if now := bytesInUse(); now > bytes+(share+0.1)*(most-bytes) {
-			t.Errorf("V9: %.0f bytes are in use with %d streams, %.0f with %d, %.0f without", now, left, most, n, bytes)
+		f.srv.limits.streamsEach, f.srv.limits.writeTime, f.srv.limits.pingEvery = n, time.Hour, time.Hour
+		f.ring("a begin")
+		p := memnet.Listen()
+		end := serveOn(p, f.srv)
+		defer end()
+		goroutines, bytes := runtime.NumGoroutine(), bytesInUse()
+		open := make([]net.Conn, n)
+		for i := range open {
+			open[i] = mustDial(t, p)
+			fmt.Fprintf(open[i], "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer reader\r\n\r\n",
+				[]string{"/v1/events", "/v1/events/bell", "/v1/objects/bell/a/events"}[i%3])
+			frameOf(t, open[i], "snapshot")
 		}
-	}
-	leave(open[:n/2], n/2)
-	f.ring("a one")
-	for _, c := range open[n/2:] {
-		frameOf(t, c, "event")
-	}
-	leave(open[n/2:], 0)
-	if taps := f.taps(); taps != 0 {
-		t.Errorf("V9: %d taps are left", taps)
-	}
-	t.Logf("%.0f bytes a stream", (most-bytes)/float64(n))
+		all, most := runtime.NumGoroutine(), bytesInUse()
+		leave := func(conns []net.Conn, left int) {
+			for _, c := range conns {
+				_ = c.Close()
+			}
+			settled(t, "V9: streams are left", func() bool { return f.open() == left })
+			share := float64(left) / float64(n)
+			settled(t, "V9: goroutines are left", func() bool {
+				return runtime.NumGoroutine() <= goroutines+int(share*float64(all-goroutines))+10
+			})
+			if now := bytesInUse(); now > bytes+(share+0.1)*(most-bytes) {
+				t.Errorf("V9: %.0f bytes are in use with %d streams, %.0f with %d, %.0f without", now, left, most, n, bytes)
+			}
+		}
+		leave(open[:n/2], n/2)
+		f.ring("a one")
+		for _, c := range open[n/2:] {
+			frameOf(t, c, "event")
+		}
+		leave(open[n/2:], 0)
+		if taps := f.taps(); taps != 0 {
+			t.Errorf("V9: %d taps are left", taps)
+		}
+		t.Logf("%.0f bytes a stream", (most-bytes)/float64(n))
+	})
 }
 
 // frameOf reads a stream until a frame of an event has come.

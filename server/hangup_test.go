@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/internal/testing/memnet"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
@@ -30,7 +31,7 @@ type stove struct {
 	t       *testing.T
 	srv     *Server
 	http    *http.Server
-	at      pipes
+	at      *memnet.Listener
 	log     lines
 	running atomic.Int32 // handlers of net/http that have not returned
 	why     chan error   // the error of the context of each handler that has taken time
@@ -40,7 +41,7 @@ type stove struct {
 func boiling(t *testing.T, around func(http.Handler) http.Handler, f func(s *stove)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stove{t: t, at: make(pipes), why: make(chan error, 10)}
+		s := &stove{t: t, at: memnet.Listen(), why: make(chan error, 10)}
 		class := object.Define("kettle", func(context.Context, *object.State) (*kettle, error) { return &kettle{}, nil })
 		object.Handle(class, "boil", func(k *kettle, ctx context.Context, d time.Duration) (int, error) {
 			if d < 0 {
@@ -94,9 +95,8 @@ type client struct {
 }
 
 func (s *stove) dial() *client {
-	ours, theirs := net.Pipe()
-	s.at <- theirs
-	return &client{Conn: ours, in: bufio.NewReader(ours), t: s.t}
+	c := mustDial(s.t, s.at)
+	return &client{Conn: c, in: bufio.NewReader(c), t: s.t}
 }
 
 // send calls boil of a for d.

@@ -123,8 +123,9 @@ func TestOverviewTellsOfWork(t *testing.T) {
 		return nil
 	}})
 	f := start(t, nil, sleepers, reports)
+	now := f.host.Seams().Clock.Now()
 	for i := shownNext + 2; i > 0; i-- {
-		at := marshal(t, time.Now().Add(time.Duration(i)*time.Hour))
+		at := marshal(t, now.Add(time.Duration(i)*time.Hour))
 		if _, err := f.host.CallBytes(t.Context(), "sleeper", fmt.Sprintf("s%02d", i), "until", at); err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +140,7 @@ func TestOverviewTellsOfWork(t *testing.T) {
 	if err != nil || total != 2 || len(open) != 2 || open[0].ID.Name != "second" || open[1].ID.Name != "first" {
 		t.Error(open, total, err)
 	}
-	list, err := upcoming(f.host.Store(), time.Now().Add(59*time.Minute)) // the leases of the reports end before
+	list, err := upcoming(f.host.Store(), now.Add(59*time.Minute)) // the leases of the reports end before
 	if err != nil || len(list) != shownNext {
 		t.Fatal(list, err)
 	}

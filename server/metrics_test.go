@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/holdfast-dev/holdfast/internal/metric"
 )
@@ -82,17 +83,19 @@ func TestMetricsOfRequests(t *testing.T) {
 
 // A stream counts as a request when it ends, and its time does not count as that of one.
 func TestMetricsOfStreams(t *testing.T) {
-	f := start(t, nil, bells)
-	f.wantSamples("holdfast_streams", "holdfast_streams 0")
-	s := f.follow("viewer", "/v1/events")
-	s.want("snapshot")
-	f.wantSamples("holdfast_streams", "holdfast_streams 1")
-	s.leave()
-	until(t, "the stream is not counted", func() bool { return len(f.samples("holdfast_http_requests_total")) == 1 })
-	f.wantSamples("holdfast_streams", "holdfast_streams 0")
-	f.wantSamples("holdfast_http_requests_total", `holdfast_http_requests_total{code="200",method="GET",route="/v1/events"} 1`)
-	f.wantSamples("holdfast_http_seconds")
-	f.wantSamples("holdfast_stream_dropped_total") // the client has left by itself
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, nil, bells)
+		f.wantSamples("holdfast_streams", "holdfast_streams 0")
+		s := f.follow("viewer", "/v1/events")
+		s.want("snapshot")
+		f.wantSamples("holdfast_streams", "holdfast_streams 1")
+		s.leave()
+		settled(t, "the stream is not counted", func() bool { return len(f.samples("holdfast_http_requests_total")) == 1 })
+		f.wantSamples("holdfast_streams", "holdfast_streams 0")
+		f.wantSamples("holdfast_http_requests_total", `holdfast_http_requests_total{code="200",method="GET",route="/v1/events"} 1`)
+		f.wantSamples("holdfast_http_seconds")
+		f.wantSamples("holdfast_stream_dropped_total") // the client has left by itself
+	})
 }
 
 // A long poll counts as a request, and its time does not count as that of one, unless it is refused.

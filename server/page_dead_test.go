@@ -120,7 +120,7 @@ func TestOverviewWithADamagedIndex(t *testing.T) {
 	}
 	var b storage.Batch
 	b.For(o.ID)
-	due := time.Now().Add(-time.Hour).UnixNano()
+	due := s.host.Seams().Clock.Now().Add(-time.Hour).UnixNano()
 	b.MoveAlarm(o, nil, &due, nil, []byte{0xff})
 	if _, err := s.host.Store().Commit(&b); err != nil {
 		t.Fatal(err)
@@ -269,7 +269,8 @@ func TestStopARunOnItsPage(t *testing.T) {
 	s := pageShop(t)
 	s.fill()
 	held, at := make(chan struct{}), today(s.host)
-	run := bulkState{Of: deadOf, Who: "operator", Matches: 9, Day: at, Began: time.Now(), Bulk: jobadmin.Bulk{Verb: replayVerb, At: time.Now()}}
+	now := s.host.Seams().Clock.Now()
+	run := bulkState{Of: deadOf, Who: "operator", Matches: 9, Day: at, Began: now, Bulk: jobadmin.Bulk{Verb: replayVerb, At: now}}
 	s.srv.limits.checkEvery = 0
 	s.srv.bulk.put("r", func() *problem { <-held; return nil })
 	if _, err := bulkBegin.Call(t.Context(), s.host, "r", run); err != nil {

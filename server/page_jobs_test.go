@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -385,23 +386,24 @@ func TestHistoryGoesOn(t *testing.T) {
 
 // A run, a pool and a task that do not tell of themselves in time do not keep their pages from telling why.
 func TestPagesOfSilentWork(t *testing.T) {
-	held, leave := make(chan struct{}), make(chan struct{})
-	orders := workflow.New[string, string]("order", workflow.Config{})
-	orders.Func(func(ctx *workflow.Context, _ string) (string, error) {
-		return workflow.Atomic(ctx, "hold", func(context.Context, *workflow.Tx) (string, error) { // it runs in the turn of the run
-			close(held)
-			<-leave
-			return "", nil
+	synctest.Test(t, func(t *testing.T) {
+		held, leave := make(chan struct{}), make(chan struct{})
+		orders := workflow.New[string, string]("order", workflow.Config{})
+		orders.Func(func(ctx *workflow.Context, _ string) (string, error) {
+			return workflow.Atomic(ctx, "hold", func(context.Context, *workflow.Tx) (string, error) { // it runs in the turn of the run
+				close(held)
+				<-leave
+				return "", nil
+			})
 		})
+		f := start(t, func(c *Config) { c.Jobs = []verbs.Described{orders} }, orders)
+		defer close(leave)
+		if _, err := orders.Start(t.Context(), f.host, "o", ""); err != nil {
+			t.Fatal(err)
+		}
+		<-held
+		f.sees("reader", "/ui/job?class=order&name=o", []string{"Why", "It has not told how far it is", "deadline exceeded", "Newest events"}, []string{"History"})
 	})
-	f := start(t, func(c *Config) { c.Jobs = []verbs.Described{orders} }, orders)
-	defer close(leave)
-	f.srv.limits.pageTime = time.Millisecond
-	if _, err := orders.Start(t.Context(), f.host, "o", ""); err != nil {
-		t.Fatal(err)
-	}
-	<-held
-	f.sees("reader", "/ui/job?class=order&name=o", []string{"Why", "It has not told how far it is", "deadline exceeded", "Newest events"}, []string{"History"})
 }
 
 // The form of a verb has a field for each field of its argument.

@@ -25,12 +25,16 @@ type serving struct {
 	expire  context.CancelFunc
 	sleep   func(time.Duration)
 	peer    func(net.Conn) (uid int, err error)
+	listen  func(*net.TCPAddr) (net.Listener, error)
 }
 
 func newServing() *serving {
 	ending, expire := context.WithCancel(context.Background())
-	return &serving{ending: ending, expire: expire, sleep: time.Sleep, peer: socket.Peer}
+	return &serving{ending: ending, expire: expire, sleep: time.Sleep, peer: socket.Peer, listen: listenTCP}
 }
+
+// listenTCP listens on a port.
+func listenTCP(at *net.TCPAddr) (net.Listener, error) { return net.ListenTCP("tcp", at) }
 
 // untilEnd returns a context for the wait of a long poll: it ends with ctx, after d, and when
 // Serve begins to end, which would otherwise wait for it.
@@ -191,7 +195,7 @@ func (s *Server) listenOne(addr string) (net.Listener, error) {
 	case len(s.config.Hosts) == 0:
 		return nil, fmt.Errorf("server: address %q is not of the loopback: set Config.Hosts to the names by which clients reach it", addr)
 	}
-	l, err := net.ListenTCP("tcp", at)
+	l, err := s.serving.listen(at)
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}

@@ -14,8 +14,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/internal/testing/memnet"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -32,6 +34,8 @@ type served struct {
 	at   chan []net.Addr
 	end  context.CancelFunc
 	over chan error
+
+	memory *memnet.Listener // nil outside a bubble
 }
 
 // newServed makes a server for the routes and does not run it yet.
@@ -44,6 +48,9 @@ func newServed(t *testing.T, change func(*Config), routes ...route) *served {
 		t.Fatal(err)
 	}
 	c := Config{Auth: everyone, Logger: logger, Listening: func(at []net.Addr) { s.at <- at }}
+	if !inBubble() {
+		c.ShutdownTimeout = 24 * time.Hour
+	}
 	if change != nil {
 		change(&c)
 	}
@@ -55,6 +62,11 @@ func newServed(t *testing.T, change func(*Config), routes ...route) *served {
 		srv.handle(r)
 	}
 	s.host, s.srv = host, srv
+	if inBubble() {
+		s.memory = serveInMemory(srv)
+	} else {
+		srv.limits = patient(srv.limits)
+	}
 	t.Cleanup(func() { _ = host.Shutdown(context.Background()) }) // Serve's tests look at its error
 	return s
 }
@@ -76,7 +88,10 @@ func (s *served) serve(addrs ...string) string {
 
 // status makes a request on a connection of its own.
 func (s *served) status(at, path string) (int, error) {
-	h := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	h := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	if s.memory != nil {
+		h = s.memory.Client()
+	}
 	a, err := h.Get("http://" + at + path)
 	if err != nil {
 		return 0, err
@@ -184,28 +199,36 @@ func TestServeEndsInOrder(t *testing.T) {
 
 // Requests and handlers that do not end are cut at ShutdownTimeout, and Serve says so.
 func TestServeTimesOut(t *testing.T) {
-	runs, goOn := make(chan struct{}), make(chan struct{})
-	defer close(goOn)
-	s := newServed(t, func(c *Config) { c.ShutdownTimeout = 10 * time.Millisecond }, blocked(runs, goOn))
-	at := s.serve("127.0.0.1:0")
-	answered := make(chan error, 1)
-	go func() {
-		_, err := s.status(at, "/v1/blocked")
-		answered <- err
-	}()
-	<-runs
-	s.end()
-	err := <-s.over
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "requests are still under way") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("Serve returned %v", err)
-	}
-	if err := <-answered; err == nil {
-		t.Error("the request got an answer")
-	}
-	refused(t, at)
-	if !errors.Is(s.host.Err(), object.ErrShutdown) {
-		t.Errorf("the host lives: %v", s.host.Err())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		runs, goOn := make(chan struct{}), make(chan struct{})
+		defer close(goOn)
+		s := newServed(t, nil, blocked(runs, goOn))
+		at := s.serve("127.0.0.1:0")
+		answered := make(chan error, 1)
+		go func() {
+			_, err := s.status(at, "/v1/blocked")
+			answered <- err
+		}()
+		<-runs
+		began := time.Now()
+		s.end()
+		err := <-s.over
+		if took := time.Since(began); took != defaultShutdownTimeout-defaultShutdownTimeout/4 {
+			t.Errorf("the end took %v", took)
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "requests are still under way") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("Serve returned %v", err)
+		}
+		if err := <-answered; err == nil {
+			t.Error("the request got an answer")
+		}
+		if _, err := s.memory.Dial(); err == nil {
+			t.Error("the listener is open")
+		}
+		if !errors.Is(s.host.Err(), object.ErrShutdown) {
+			t.Errorf("the host lives: %v", s.host.Err())
+		}
+	})
 }
 
 // Serve refuses an address with one line, listens on none of the others, and ends the host all
@@ -288,8 +311,8 @@ func TestServeConfig(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	if got := s.srv.config.ShutdownTimeout; got != 20*time.Second {
-		t.Errorf("ShutdownTimeout is %v", got)
+	if srv, err := New(s.host, Config{Auth: everyone}); err != nil || srv.config.ShutdownTimeout != 20*time.Second {
+		t.Errorf("ShutdownTimeout is %v, %v", srv.config.ShutdownTimeout, err)
 	}
 }
 
@@ -325,7 +348,9 @@ func TestServeTLS(t *testing.T) {
 // Proves V5: the header of a request has its bound.
 func TestHeaderBound(t *testing.T) {
 	s := newServed(t, nil)
+	s.srv.limits = defaultLimits
 	h := s.srv.httpServer()
+	s.srv.limits = patient(defaultLimits)
 	if h.ReadHeaderTimeout != 5*time.Second || h.IdleTimeout != 2*time.Minute || h.MaxHeaderBytes != 16<<10 {
 		t.Errorf("the bounds are %v, %v, %d", h.ReadHeaderTimeout, h.IdleTimeout, h.MaxHeaderBytes)
 	}
@@ -449,53 +474,56 @@ func (a arrivals) Authenticate(r *http.Request) (auth.Principal, error) {
 
 // Streams say bye and long polls answer when Serve begins to end, so it does not wait for them.
 func TestServeEndsStreamsAndLongPolls(t *testing.T) {
-	at := make(chan string, 1)
-	polls := make(chan struct{}, 1)
-	s := openShop(t, memory(), func(c *Config) {
-		c.Listening = func(all []net.Addr) { at <- all[0].String() }
-		c.Auth = arrivals{c.Auth, polls}
-	})
-	task := s.enqueue("thumb", `{"in": {"name": "cat", "slow": true}}`)
-	ctx, end := context.WithCancel(t.Context())
-	over := make(chan error, 1)
-	go func() { over <- s.srv.Serve(ctx, "127.0.0.1:0") }()
-	base := "http://" + <-at
+	synctest.Test(t, func(t *testing.T) {
+		at := make(chan string, 1)
+		polls := make(chan struct{}, 1)
+		s := openShop(t, memory(), func(c *Config) {
+			c.Listening = func(all []net.Addr) { at <- all[0].String() }
+			c.Auth = arrivals{c.Auth, polls}
+		})
+		task := s.enqueue("thumb", `{"in": {"name": "cat", "slow": true}}`)
+		ctx, end := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		client := serveInMemory(s.srv).Client()
+		go func() { over <- s.srv.Serve(ctx, "127.0.0.1:0") }()
+		base := "http://" + <-at
 
-	ask := func(path string) *http.Response {
-		t.Helper()
-		r, err := http.NewRequest("GET", base+path, nil)
-		if err != nil {
+		ask := func(path string) *http.Response {
+			t.Helper()
+			r, err := http.NewRequest("GET", base+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", "Bearer viewer")
+			a, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		}
+		stream := ask("/v1/events")
+		defer stream.Body.Close()
+		if _, err := bufio.NewReader(stream.Body).ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set("Authorization", "Bearer viewer")
-		a, err := http.DefaultTransport.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
+		waits := make(chan int, 1)
+		go func() {
+			a := ask("/v1/pools/thumb/tasks/" + task + "/wait?timeout=60s")
+			defer a.Body.Close()
+			waits <- a.StatusCode
+		}()
+		<-polls
+		settled(t, "the long poll is not counted", func() bool { return s.open() == 2 })
+		end()
+		if rest, err := io.ReadAll(stream.Body); err != nil || !strings.Contains(string(rest), "event: bye") {
+			t.Errorf("the stream ends with %q, %v", rest, err)
 		}
-		return a
-	}
-	stream := ask("/v1/events")
-	defer stream.Body.Close()
-	if _, err := bufio.NewReader(stream.Body).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	waits := make(chan int, 1)
-	go func() {
-		a := ask("/v1/pools/thumb/tasks/" + task + "/wait?timeout=60s")
-		defer a.Body.Close()
-		waits <- a.StatusCode
-	}()
-	<-polls
-	until(t, "the long poll is not counted", func() bool { return s.open() == 2 })
-	end()
-	if rest, err := io.ReadAll(stream.Body); err != nil || !strings.Contains(string(rest), "event: bye") {
-		t.Errorf("the stream ends with %q, %v", rest, err)
-	}
-	if status := <-waits; status != 200 {
-		t.Errorf("the long poll: %d", status)
-	}
-	close(s.release)
-	if err := <-over; err != nil {
-		t.Error(err)
-	}
+		if status := <-waits; status != 200 {
+			t.Errorf("the long poll: %d", status)
+		}
+		close(s.release)
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
@@ -76,7 +75,7 @@ type fixture struct {
 	log  *lines
 }
 
-// start serves a host with the classes. change, if it is given, changes the Config.
+// start serves a host with the classes, in a bubble over connections in memory. change, if it is given, changes the Config.
 func start(t *testing.T, change func(*Config), classes ...object.Definition) *fixture {
 	t.Helper()
 	return startOn(t, object.Options{Storage: storage.Options{Engine: memstore.New()}}, change, classes...)
@@ -100,10 +99,10 @@ func startOn(t *testing.T, o object.Options, change func(*Config), classes ...ob
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv.limits.overviewTime = time.Minute // the first page has all that it looks for, also on a slow machine
-	web := httptest.NewServer(srv)
-	t.Cleanup(web.Close)
-	return &fixture{t, host, srv, web, log}
+	if !inBubble() {
+		srv.limits = patient(srv.limits)
+	}
+	return &fixture{t, host, srv, newWeb(t, srv), log}
 }
 
 // reply is an answer that has been read.

@@ -9,12 +9,15 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/testing/memnet"
 )
 
 // taps is the number of taps of the host to all objects or to a class, and of objects with a tap.
 func (f *fixture) taps() int {
-	until(f.t, "V9: streams are left", func() bool { return f.open() == 0 })
+	settled(f.t, "V9: streams are left", func() bool { return f.open() == 0 })
 	hub := reflect.ValueOf(f.host).Elem().FieldByName("taps").Elem()
 	return int(hub.FieldByName("wide").Int()) + hub.FieldByName("topics").Len()
 }
@@ -30,47 +33,49 @@ func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return ni
 
 // Proves V9: a request for the header alone, and a client that leaves before the first frame, leave no tap.
 func TestStreamsWithoutFrames(t *testing.T) {
-	f := start(t, nil, bells)
-	f.ring("a begin")
-	for _, path := range []string{"/v1/events", "/v1/events/bell", "/v1/objects/bell/a/events", "/v1/events?after=p1", "/v1/objects/bell/a/events?after=0"} {
-		if a := f.ask("viewer", "HEAD", path, ""); a.status != 200 {
-			t.Errorf("HEAD %s: %d", path, a.status)
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, nil, bells)
+		f.ring("a begin")
+		for _, path := range []string{"/v1/events", "/v1/events/bell", "/v1/objects/bell/a/events", "/v1/events?after=p1", "/v1/objects/bell/a/events?after=0"} {
+			if a := f.ask("viewer", "HEAD", path, ""); a.status != 200 {
+				t.Errorf("HEAD %s: %d", path, a.status)
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			leave()
+			f.srv.ServeHTTP(&deadlines{ResponseRecorder: httptest.NewRecorder()}, f.request("viewer", "GET", path).WithContext(ctx))
+			if n := f.taps(); n != 0 {
+				t.Fatalf("V9: %d taps are left of %s", n, path)
+			}
 		}
-		ctx, leave := context.WithCancel(t.Context())
-		leave()
-		f.srv.ServeHTTP(&deadlines{ResponseRecorder: httptest.NewRecorder()}, f.request("viewer", "GET", path).WithContext(ctx))
-		if n := f.taps(); n != 0 {
-			t.Fatalf("V9: %d taps are left of %s", n, path)
-		}
-	}
+	})
 }
 
 // A stream over HTTP/2 lives without events for longer than a write may take, because the
 // deadline of HTTP/2 is a timer that ends the stream whether something is written or not.
 func TestStreamOverHTTP2(t *testing.T) {
-	f := start(t, nil, bells)
-	f.srv.limits.writeTime, f.srv.limits.answerTime = 500*time.Millisecond, 500*time.Millisecond
-	f.srv.limits.pingEvery, f.srv.limits.checkEvery = time.Second, time.Second
-	web := httptest.NewUnstartedServer(f.srv)
-	web.EnableHTTP2 = true
-	web.StartTLS()
-	t.Cleanup(web.Close)
-	f.web = web
-	s := f.follow("reader", "/v1/events")
-	if s.answer.ProtoMajor != 2 {
-		t.Fatalf("it speaks %s", s.answer.Proto)
-	}
-	s.want("snapshot")
-	if fr := s.want(""); fr.comment != "ping" {
-		t.Errorf("the frame %+v", fr)
-	}
-	f.ring("a one")
-	s.rings("a one")
-	if fr := s.want(""); fr.comment != "ping" {
-		t.Errorf("the frame %+v", fr)
-	}
-	s.leave()
-	until(t, "V9: a stream is left", func() bool { return f.open() == 0 })
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, nil, bells)
+		f.web = memnet.NewHTTP2Server(f.srv)
+		t.Cleanup(f.web.Close)
+		s := f.follow("reader", "/v1/events")
+		if s.answer.ProtoMajor != 2 {
+			t.Fatalf("it speaks %s", s.answer.Proto)
+		}
+		s.want("snapshot")
+		began := time.Now()
+		ping := func(after time.Duration) {
+			t.Helper()
+			if fr := s.want(""); fr.comment != "ping" || time.Since(began) != after {
+				t.Errorf("after %v the frame %+v, want a ping after %v", time.Since(began), fr, after)
+			}
+		}
+		ping(15 * time.Second)
+		f.ring("a one")
+		s.rings("a one")
+		ping(30 * time.Second)
+		s.leave()
+		settled(t, "V9: a stream is left", func() bool { return f.open() == 0 })
+	})
 }
 
 // A request whose body was asked for has no deadline of writing while its handler runs.
@@ -115,45 +120,54 @@ func TestStreamTakesNoBody(t *testing.T) {
 // An end leaves a part of its time to the host, so that a request that does not end does not cut the
 // handlers of others.
 func TestServeLeavesTimeToTheHost(t *testing.T) {
-	hold, holds := make(chan struct{}), make(chan struct{})
-	class, wait, _ := heldClass(holds, hold)
-	at := make(chan string, 1)
-	f := start(t, func(c *Config) {
-		c.ShutdownTimeout = 4 * time.Second
-		c.Listening = func(all []net.Addr) { at <- all[0].String() }
-	}, class)
-	runs, goOn := make(chan struct{}), make(chan struct{})
-	defer close(goOn)
-	f.srv.handle(blocked(runs, goOn))
-	ctx, end := context.WithCancel(t.Context())
-	over, called := make(chan error, 1), make(chan error, 1)
-	go func() { over <- f.srv.Serve(ctx, "127.0.0.1:0") }()
-	base := "http://" + <-at
-	go func() {
-		_, err := wait.Call(context.Background(), f.host, "x", 1)
-		called <- err
-	}()
-	<-holds
-	go func() {
-		<-runs
-		end()
-	}()
-	if a, err := http.Get(base + "/v1/blocked"); err == nil {
-		a.Body.Close()
-		t.Error("the request got an answer")
-	}
-	close(hold) // the handler ends after the requests were cut, and before the time of the host is over
-	if err := <-called; err != nil {
-		t.Errorf("the handler was cut: %v", err)
-	}
-	if err := <-over; err == nil || !strings.Contains(err.Error(), "requests are still under way") || strings.Contains(err.Error(), "object:") {
-		t.Errorf("Serve returned %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		hold, holds := make(chan struct{}), make(chan struct{})
+		class, wait, _ := heldClass(holds, hold)
+		at := make(chan string, 1)
+		f := start(t, func(c *Config) {
+			c.ShutdownTimeout = 4 * time.Second
+			c.Listening = func(all []net.Addr) { at <- all[0].String() }
+		}, class)
+		client := serveInMemory(f.srv).Client()
+		runs, goOn := make(chan struct{}), make(chan struct{})
+		defer close(goOn)
+		f.srv.handle(blocked(runs, goOn))
+		ctx, end := context.WithCancel(t.Context())
+		over, called := make(chan error, 1), make(chan error, 1)
+		go func() { over <- f.srv.Serve(ctx, "127.0.0.1:0") }()
+		base := "http://" + <-at
+		go func() {
+			_, err := wait.Call(context.Background(), f.host, "x", 1)
+			called <- err
+		}()
+		<-holds
+		var began time.Time
+		go func() {
+			<-runs
+			began = time.Now()
+			end()
+		}()
+		if a, err := client.Get(base + "/v1/blocked"); err == nil {
+			a.Body.Close()
+			t.Error("the request got an answer")
+		}
+		if took := time.Since(began); took != 3*time.Second {
+			t.Errorf("the request was cut after %v", took)
+		}
+		time.Sleep(time.Second - 1)
+		close(hold) // the handler ends after the requests were cut, and just before the time of the host is over
+		if err := <-called; err != nil {
+			t.Errorf("the handler was cut: %v", err)
+		}
+		if err := <-over; err == nil || !strings.Contains(err.Error(), "requests are still under way") || strings.Contains(err.Error(), "object:") {
+			t.Errorf("Serve returned %v", err)
+		}
+	})
 }
 
 // With KeepHost requests have all the time of the end.
 func TestRequestTime(t *testing.T) {
-	s := newServed(t, nil)
+	s := newServed(t, func(c *Config) { c.ShutdownTimeout = defaultShutdownTimeout })
 	if d := s.srv.requestTime(); d != 15*time.Second {
 		t.Errorf("%v", d)
 	}
@@ -165,57 +179,61 @@ func TestRequestTime(t *testing.T) {
 
 // The waits for the end of tasks and runs end with the streams. A task is then shown as it is.
 func TestWaitsEndWithTheServer(t *testing.T) {
-	s := openShop(t, memory(), nil)
-	task := s.enqueue("thumb", `{"in": {"name": "cat", "slow": true}}`)
-	s.as("caller", "PUT", "/v1/jobs/order/o", `"x"`, 201, nil)
-	answers := make(chan reply, 2)
-	go func() { answers <- s.ask("reader", "GET", "/v1/jobs/order/o/view/wait", "") }()
-	go func() { answers <- s.ask("operator", "POST", "/v1/pools/thumb/drain", "") }()
-	until(t, "the waits are not counted", func() bool { return s.open() == 2 })
-	s.srv.EndStreams()
-	s.srv.EndStreams()
-	for range 2 {
-		if a := <-answers; a.status != 504 {
-			t.Errorf("%+v", a)
+	synctest.Test(t, func(t *testing.T) {
+		s := openShop(t, memory(), nil)
+		task := s.enqueue("thumb", `{"in": {"name": "cat", "slow": true}}`)
+		s.as("caller", "PUT", "/v1/jobs/order/o", `"x"`, 201, nil)
+		answers := make(chan reply, 2)
+		go func() { answers <- s.ask("reader", "GET", "/v1/jobs/order/o/view/wait", "") }()
+		go func() { answers <- s.ask("operator", "POST", "/v1/pools/thumb/drain", "") }()
+		settled(t, "the waits are not counted", func() bool { return s.open() == 2 })
+		s.srv.EndStreams()
+		s.srv.EndStreams()
+		for range 2 {
+			if a := <-answers; a.status != 504 {
+				t.Errorf("%+v", a)
+			}
 		}
-	}
-	for _, path := range []string{"/v1/jobs/order/o/view/wait", "/v1/pools/thumb/tasks/" + task + "/wait"} {
-		if p := s.ask("reader", "GET", path, "").problem(t); p.Type != "shutting-down" {
-			t.Errorf("%s after the end: %+v", path, p)
+		for _, path := range []string{"/v1/jobs/order/o/view/wait", "/v1/pools/thumb/tasks/" + task + "/wait"} {
+			if p := s.ask("reader", "GET", path, "").problem(t); p.Type != "shutting-down" {
+				t.Errorf("%s after the end: %+v", path, p)
+			}
 		}
-	}
-	s.srv.streams.mu.Lock()
-	s.srv.streams.ended = false // as if each had come in just before the end
-	s.srv.streams.mu.Unlock()
-	for range 100 {
-		if a := s.ask("viewer", "GET", "/v1/pools/thumb/tasks/"+task+"/wait", ""); a.status != 200 || !strings.Contains(a.body, `"running"`) {
-			t.Fatalf("a wait that was cut: %+v", a)
+		s.srv.streams.mu.Lock()
+		s.srv.streams.ended = false // as if each had come in just before the end
+		s.srv.streams.mu.Unlock()
+		for range 100 {
+			if a := s.ask("viewer", "GET", "/v1/pools/thumb/tasks/"+task+"/wait", ""); a.status != 200 || !strings.Contains(a.body, `"running"`) {
+				t.Fatalf("a wait that was cut: %+v", a)
+			}
 		}
-	}
-	close(s.release)
+		close(s.release)
+	})
 }
 
 // Proves V5: long polls are bounded as streams are, and with them. Others are answered.
 func TestLongPollsAreBounded(t *testing.T) {
-	s := openShop(t, memory(), nil)
-	s.srv.limits.streamsEach = 1
-	task := "/v1/pools/thumb/tasks/" + s.enqueue("thumb", `{"in": {"name": "cat", "slow": true}}`)
-	s.as("caller", "PUT", "/v1/jobs/order/o", `"x"`, 201, nil)
-	first := make(chan reply, 1)
-	go func() { first <- s.ask("operator", "GET", task+"/wait", "") }()
-	until(t, "the wait is not counted", func() bool { return s.open() == 1 })
-	for _, path := range []string{task + "/wait", "/v1/jobs/order/o/view/wait", "/v1/events"} {
-		s.refused("operator", "GET", path, "", 429, "too-many-streams")
-	}
-	s.refused("operator", "POST", "/v1/pools/thumb/drain", "", 429, "too-many-streams")
-	s.as("operator", "GET", task, "", 200, nil)
-	s.as("viewer", "GET", task+"/wait?timeout=1ms", "", 200, nil)
-	close(s.release)
-	if a := <-first; a.status != 200 || !strings.Contains(a.body, `"done"`) {
-		t.Errorf("%+v", a)
-	}
-	s.as("operator", "GET", task+"/wait", "", 200, nil)
-	until(t, "V9: a wait is left", func() bool { return s.open() == 0 })
+	synctest.Test(t, func(t *testing.T) {
+		s := openShop(t, memory(), nil)
+		s.srv.limits.streamsEach = 1
+		task := "/v1/pools/thumb/tasks/" + s.enqueue("thumb", `{"in": {"name": "cat", "slow": true}}`)
+		s.as("caller", "PUT", "/v1/jobs/order/o", `"x"`, 201, nil)
+		first := make(chan reply, 1)
+		go func() { first <- s.ask("operator", "GET", task+"/wait", "") }()
+		settled(t, "the wait is not counted", func() bool { return s.open() == 1 })
+		for _, path := range []string{task + "/wait", "/v1/jobs/order/o/view/wait", "/v1/events"} {
+			s.refused("operator", "GET", path, "", 429, "too-many-streams")
+		}
+		s.refused("operator", "POST", "/v1/pools/thumb/drain", "", 429, "too-many-streams")
+		s.as("operator", "GET", task, "", 200, nil)
+		s.as("viewer", "GET", task+"/wait?timeout=1ms", "", 200, nil)
+		close(s.release)
+		if a := <-first; a.status != 200 || !strings.Contains(a.body, `"done"`) {
+			t.Errorf("%+v", a)
+		}
+		s.as("operator", "GET", task+"/wait", "", 200, nil)
+		settled(t, "V9: a wait is left", func() bool { return s.open() == 0 })
+	})
 }
 
 // largest is a ResponseWriter that keeps the size of its largest write, and ends its request at a text.

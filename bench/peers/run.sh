@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the same workloads on Holdfast and on its peers, in one run, and prints one
-# table: bash bench/peers/run.sh [-quick] [-rounds N] [-json FILE] [peer ...]
+# table and writes out/peers.json: bash bench/peers/run.sh [-quick] [-rounds N] [peer ...]
 # See README.md.
 set -euo pipefail
 export GOWORK=off # because no peer is a module of the workspace
@@ -9,22 +9,20 @@ known=(river postgres asynq redis workerd restate temporal)
 
 usage() {
   cat <<TEXT
-usage: run.sh [-quick] [-rounds N] [-json FILE] [peer ...]
+usage: run.sh [-quick] [-rounds N] [peer ...]
 
   -quick      each workload for a second or so, one round: shows that it works
   -rounds N   of all systems in turn; the figure is the median (default 3)
-  -json FILE  for holdfast-plot -peers (default peers.json)
 
 Peers: ${known[*]} (default all)
 TEXT
 }
 
-quick= rounds=3 json=peers.json peers=()
+quick= rounds=3 json=$HERE/../../out/peers.json peers=()
 while [ $# -gt 0 ]; do
   case $1 in
   -quick) quick=1 ;;
   -rounds) rounds=${2:?-rounds needs a number} && shift ;;
-  -json) json=${2:?-json needs a file} && shift ;;
   -h | -help | --help) usage && exit ;;
   -*) usage >&2 && exit 2 ;;
   *)
@@ -109,6 +107,7 @@ done
 
 echo "$(uname -s) $(uname -m), $(nproc) CPUs, $(cd "$HERE" && go env GOVERSION), $(date -u +%F), rounds: $rounds${quick:+, -quick: the figures mean little}"
 echo "In process against a server is no like for like: a call of ours crosses no socket."
+mkdir -p "${json%/*}"
 "$TMP/bin/table" -figures "$FIGURES" -json "$json"
 echo
 [ ! -s "$TMP/versions" ] || sort -u "$TMP/versions" | sed 's/^/version: /'

@@ -119,13 +119,15 @@ var arrows = map[string]arrow{
 	// Programs and tests that prove something of the whole.
 	"internal/prove/*": {ours: everything, theirs: []string{pebble, sys}},
 	// Helpers that the tests of several packages share.
-	"internal/testing/crashes":  {ours: []string{"harness", "storage"}, theirs: []string{rapid}},
+	"internal/testing/crashes":  {ours: []string{"harness", "internal/testing/prove", "storage"}, theirs: []string{rapid}},
 	"internal/testing/failing":  {ours: []string{"seam", "storage", "storage/*"}},
 	"internal/testing/fulldisk": {theirs: []string{pebble}},
 	"internal/testing/loglines": {},
 	"internal/testing/machine":  {ours: []string{"internal/crashfs", "storage", "storage/*"}, theirs: []string{pebble}},
+	"internal/testing/memnet":   {},
 	"internal/testing/outside":  {ours: []string{"internal/pgtest"}},
-	"internal/testing/seeds":    {theirs: []string{rapid}},
+	"internal/testing/prove":    {},
+	"internal/testing/seeds":    {ours: []string{"internal/testing/prove"}, theirs: []string{rapid}},
 	"internal/testing/silent":   {ours: []string{"storage/shardlog"}},
 }
 
@@ -182,7 +184,7 @@ func misdirected(s source, allowed arrow, p string) string {
 	case s.test():
 		return ""
 	case inside && within(ours, "harness") && !within(s.dir(), "harness", "internal/testing/crashes", "jobs/workflow/workflowtest"),
-		inside && within(ours, "internal/testing", "jobs/workflow/workflowtest"),
+		inside && within(ours, "internal/testing", "jobs/workflow/workflowtest") && !within(s.dir(), "internal/testing"),
 		inside && ours == "storage/storagetest", inside && ours == "storage/shardlog/shardlogtest":
 		return "only tests import " + ours + "; move what needs it to a _test.go file"
 	case inside && !may(allowed.ours, ours):

@@ -8,44 +8,53 @@ import (
 	"testing"
 )
 
-// conditional finds a step of .ci/run that may be passed over.
-var conditional = regexp.MustCompile(`(?m)^(?:[ \t]+|.*(?:\|\||&&).*)step "([^"]+)"`)
+// stepLine finds the steps that .ci/run lists, and stepFunction the functions it defines.
+var (
+	stepLine     = regexp.MustCompile(`(?m)^(?:steps=')?([a-z0-9]+) {2,}\S`)
+	stepFunction = regexp.MustCompile(`(?m)^([a-z0-9_]+)\(\) \{$`)
+)
 
-// skippedSteps are the steps that a script runs under a condition only.
-func skippedSteps(script string) (names []string) {
-	for _, m := range conditional.FindAllStringSubmatch(script, -1) {
-		names = append(names, m[1])
+// unlistedSteps returns the wanted steps that a script doesn't list or doesn't define.
+func unlistedSteps(script string, wanted ...string) (missing []string) {
+	find := func(r *regexp.Regexp) (names []string) {
+		for _, m := range r.FindAllStringSubmatch(script, -1) {
+			names = append(names, m[1])
+		}
+		return names
 	}
-	return names
+	listed, defined := find(stepLine), find(stepFunction)
+	for _, name := range wanted {
+		if !slices.Contains(listed, name) || !slices.Contains(defined, name) {
+			missing = append(missing, name)
+		}
+	}
+	return missing
 }
 
-// A check that cannot run fails; it is not left out.
+// A check that can't run fails; it isn't left out. .ci/run runs all steps that it lists.
 func TestEveryStepOfCIRuns(t *testing.T) {
 	ci := read(t, ".ci/run")
-	for _, name := range skippedSteps(ci) {
-		t.Errorf(".ci/run has step %q under a condition: run it always, and let it fail if it cannot", name)
+	for _, name := range unlistedSteps(ci, "machine", "format", "tests", "alone", "outside", "vet", "static", "costs", "race", "kill9", "fuzz") {
+		t.Errorf(".ci/run has no step %q: list it and define its function", name)
 	}
-	for _, command := range []string{
-		"(cd bench && go test ./internal/... ./cmd/...)",
-		"(cd bench && go test -run '^TestCosts$' .)",
-		"scripts/ingest-kill.sh",
-		"go run ./internal/prove/reliability",
-	} {
-		if !strings.Contains(ci, "\n  "+command) {
+	for _, command := range []string{"go test work", "go test -run '^TestCosts$' .", "scripts/ingest-kill.sh", "go run ./examples/orders", "fuzz_for 10 object FuzzDeposits"} {
+		if !strings.Contains(ci, command) {
 			t.Errorf(".ci/run does not run %s", command)
 		}
 	}
 }
 
-// outsideCommand finds the packages that a script tests with programs of others, in the library or in another module.
-var outsideCommand = regexp.MustCompile(`(?m)^  +(?:\(cd (\S+) && )?logged go test -count=1 -p 1 ([^)&\n]+)`)
+// outsideCommand finds the packages that a script tests with external programs, in a module's directory or in the workspace.
+var outsideCommand = regexp.MustCompile(`(?m)^ +(?:HOLDFAST_[A-Z]+=required )+(?:alone_in (\S+) )?(?:logged )?go test ([^&\n]+)$`)
 
-// outsideMissing are the packages of the files that need programs of others and that a script does not test with them.
+// outsideMissing returns the packages that need external programs and that a script doesn't test with them.
 func outsideMissing(all []source, script string) (missing []string) {
 	var tested []string
 	for _, m := range outsideCommand.FindAllStringSubmatch(script, -1) {
-		for _, dir := range strings.Fields(m[2]) {
-			tested = append(tested, path.Join(m[1], dir))
+		for _, arg := range strings.Fields(m[2]) {
+			if strings.HasPrefix(arg, "./") {
+				tested = append(tested, path.Join(m[1], arg))
+			}
 		}
 	}
 	for _, s := range all {
@@ -56,7 +65,7 @@ func outsideMissing(all []source, script string) (missing []string) {
 	return missing
 }
 
-// testedIn says whether a package is one of those that are tested, or lies below one that ends with "...".
+// testedIn reports whether a package is one of those that are tested, or lies below one that ends with "...".
 func testedIn(tested []string, dir string) bool {
 	return slices.ContainsFunc(tested, func(p string) bool {
 		tree, all := strings.CutSuffix(p, "/...")
@@ -64,10 +73,10 @@ func testedIn(tested []string, dir string) bool {
 	})
 }
 
-// A test that is skipped without a program of others runs in the step that installs it.
+// A test that is skipped without an external program runs in a step that requires the program.
 func TestOutsideProgramsAreTestedByCI(t *testing.T) {
 	for _, dir := range outsideMissing(loadAll(t), read(t, ".ci/run")) {
-		t.Errorf("the tests of %s need a program of others: add the package to the step outside of .ci/run", dir)
+		t.Errorf("the tests of %s need an external program: add the package to the step outside of .ci/run", dir)
 	}
 }
 
@@ -75,15 +84,15 @@ func TestMissingOutsideTestsAreSeen(t *testing.T) {
 	need := "package x\nimport _ \"" + module + "/internal/testing/outside\"\n"
 	all := []source{sample(t, "a/x_test.go", need), sample(t, "server/b/x_test.go", need), sample(t, "c/x_test.go", need), sample(t, "server/d/x_test.go", need), sample(t, "e/x_test.go", "package e\n"),
 		sample(t, "log/x_test.go", need), sample(t, "log/y/x_test.go", need)}
-	const script = "outside() {\n  logged go test -count=1 -p 1 ./a ./d\n  (cd server && logged go test -count=1 -p 1 ./b ./c) &&\n    (cd log && logged go test -count=1 -p 1 ./...)\n}\n"
+	const script = "lane() {\n  HOLDFAST_A=required HOLDFAST_B=required logged go test -count=1 -p 1 ./a ./server/b -run X\n  HOLDFAST_A=required alone_in log go test ./...\n  go test ./c\n}\n"
 	if got := strings.Join(outsideMissing(all, script), " "); got != "c server/d" {
 		t.Errorf("the packages %q are missing", got)
 	}
 }
 
-func TestSkippedStepsAreSeen(t *testing.T) {
-	const script = "step \"a\" a\nif [ -x b ]; then\n  step \"b\" b\nfi\n[ -x c ] && step \"c\" c\n"
-	if got := strings.Join(skippedSteps(script), " "); got != "b c" {
-		t.Errorf("steps under a condition: %s", got)
+func TestUnlistedStepsAreSeen(t *testing.T) {
+	const script = "steps='a    does a\nb    does b'\na() {\nc() {\n"
+	if got := strings.Join(unlistedSteps(script, "a", "b", "c"), " "); got != "b c" {
+		t.Errorf("missing steps: %s", got)
 	}
 }

@@ -106,10 +106,13 @@ func TestReadmeCommands(t *testing.T) {
 			t.Errorf("README.md does not name the command %q", command)
 		}
 	}
-	if !strings.Contains(ci, "\n  go test work\n") {
+	if !strings.Contains(ci, "\n  logged go test work\n") {
 		t.Error(".ci/run does not run the README's test command, go test work, as it stands there")
 	}
 }
+
+// codeSpan finds the code and the comments of a document.
+var codeSpan = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`|<!--.*?-->")
 
 // link finds the relative links of a document: a path, an anchor, or both.
 var link = regexp.MustCompile(`\]\(([^):#]*)(?:#([^)]*))?\)`)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"net"
+	"syscall"
 	"testing"
 )
 
@@ -51,35 +52,43 @@ func TestHold(t *testing.T) {
 	send(client, message(0, "begin")[1:]) // the first message has no type
 	want(behind, message(0, "begin")[1:])
 
-	waits := make(chan Direction, 10)
-	p.mu.Lock()
-	p.waits = func(way Direction) { waits <- way }
-	p.mu.Unlock()
 	p.Hold(ToServer)
 	send(client, message('Q', "ask"))
 	send(behind, message('Z', "ready")) // the other direction is free
 	want(client, message('Z', "ready"))
-	arrived := make(chan byte, 1)
-	go func() {
-		b, _ := at[behind].Peek(1)
-		arrived <- b[0]
-	}()
-	select {
-	case b := <-arrived:
-		t.Fatalf("%q arrived through a direction that was held", b)
-	case way := <-waits:
-		if way != ToServer {
-			t.Errorf("direction %d waits", way)
-		}
-	}
+	stopped(t, p, ToServer, behind)
 	p.Free()
-	<-arrived
 	want(behind, message('Q', "ask"))
 
 	p.Hold(ToClient)
 	send(behind, message('Z', "late"))
+	stopped(t, p, ToClient, client)
 	p.Free()
 	want(client, message('Z', "late"))
+}
+
+// stopped waits until a message is held in a direction, and fails the test if any of it is at the other end.
+func stopped(t *testing.T, p *Proxy, way Direction, to net.Conn) {
+	t.Helper()
+	p.mu.Lock()
+	for p.waits[way] == 0 {
+		p.freed.Wait()
+	}
+	p.mu.Unlock()
+	raw, err := to.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = raw.Read(func(fd uintptr) bool {
+		n, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		if err != syscall.EAGAIN {
+			t.Errorf("%d bytes, %v arrived through a direction that was held", n, err)
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Close ends connections that are held.

@@ -105,7 +105,7 @@ func TestCrashTasksBehindIt(t *testing.T) {
 			}
 			return nil
 		})
-	}, append(checks, harness.Budget(200))...)
+	}, append(checks, crashes.Budget(200))...)
 }
 
 // Proves K3. A message whose handler meets an open breaker waits in its queue, at no attempt.

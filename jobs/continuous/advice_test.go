@@ -179,5 +179,5 @@ func TestSnoozeSurvivesCrashes(t *testing.T) {
 			return nil
 		})
 		s.Advance(10 * time.Minute)
-	}, harness.NoTornBatch, harness.OneAlarm, harness.NeverOrphaned, harness.Budget(300))
+	}, harness.NoTornBatch, harness.OneAlarm, harness.NeverOrphaned, crashes.Budget(300))
 }

@@ -306,7 +306,7 @@ func TestTakeOversOfARun(t *testing.T) {
 					}
 					return nil
 				}))
-			}, store, harness.Seed(1), harness.Budget(250), harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned)
+			}, store, harness.Seed(1), crashes.Budget(250), harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned)
 		})
 	}
 }

@@ -181,7 +181,7 @@ func TestOnExhaustedSurvivesCrashes(t *testing.T) {
 					}
 					return fmt.Errorf("calls %v", calls)
 				})
-			}, harness.NoTornBatch, harness.OneAlarm, harness.NeverOrphaned, harness.Budget(250),
+			}, harness.NoTornBatch, harness.OneAlarm, harness.NeverOrphaned, crashes.Budget(250),
 				harness.Invariant("J9", func(store *storage.Store) error {
 					return each(store, func(id storage.ID, m jobs.Meta) error {
 						if m.Failures > 0 && m.Hooks > m.Failures {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 	"github.com/holdfast-dev/holdfast/object"
@@ -340,7 +341,7 @@ func TestCrashAddAtTheEnd(t *testing.T) {
 		}
 		s.Advance(seconds(30))
 		s.Finally("each life ended by itself", b.allGone)
-	}, harness.Settle(time.Minute), harness.Seed(1), harness.Budget(orderPlans))
+	}, harness.Settle(time.Minute), harness.Seed(1), crashes.Budget(orderPlans))
 }
 
 // Proves D6: an alarm that is delivered twice ends the object once. Case DB7.
@@ -351,5 +352,5 @@ func TestCrashEndDeliveredTwice(t *testing.T) {
 		s.Advance(seconds(40))
 		b.add("b")
 		s.Finally("each life ended by itself", b.allGone)
-	}, harness.Settle(time.Minute), harness.AllowFaults(harness.Faults{DupAlarm: 2}), harness.Budget(orderPlans))
+	}, harness.Settle(time.Minute), harness.AllowFaults(harness.Faults{DupAlarm: 2}), crashes.Budget(orderPlans))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 )
 
 // Proves D1. Proves D2. Proves D3. Case HN5. Several callers add events to one job
@@ -20,7 +21,7 @@ func TestCrashManyAddsOfOneSync(t *testing.T) {
 			})
 		}
 		s.Advance(seconds(20))
-	}, harness.Seed(1), harness.Budget(orderPlans))
+	}, harness.Seed(1), crashes.Budget(orderPlans))
 }
 
 // orderPlans bounds the plans of a story with concurrent callers, because each of its

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 )
 
@@ -32,5 +33,5 @@ func TestCrashManyProducersOfOneSync(t *testing.T) {
 				}
 			}
 		})
-	}, harness.Seed(1), harness.Budget(400)) // internal/prove/reliability tries more
+	}, harness.Seed(1), crashes.Budget(400)) // internal/prove/reliability tries more
 }

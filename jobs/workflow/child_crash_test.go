@@ -17,7 +17,7 @@ import (
 )
 
 // familyPromises are the checks of stories with a parent and children, which have many points.
-var familyPromises = append(promises, harness.Budget(150), harness.NoLostMessage, harness.AtMostOncePerCrash("child/"))
+var familyPromises = append(promises, crashes.Budget(150), harness.NoLostMessage, harness.AtMostOncePerCrash("child/"))
 
 // task is the input of a child.
 type task struct {

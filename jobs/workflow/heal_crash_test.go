@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workflow"
 	"github.com/holdfast-dev/holdfast/object"
@@ -91,7 +92,7 @@ func TestCrashHeal(t *testing.T) {
 		s.Restart(harness.WithCode(right))
 		s.Advance(10 * time.Second)
 		s.Always("all are healed", labelled(s, jobs.Completed) == n, labelled(s, jobs.Completed))
-	}, append(promises, harness.Budget(300))...)
+	}, append(promises, crashes.Budget(300))...)
 }
 
 // Proves F10. A process with code that is still wrong tries each stuck run once at its open. That

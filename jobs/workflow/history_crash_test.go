@@ -164,7 +164,7 @@ func TestCrashHistoryOfARun(t *testing.T) {
 		}
 		s.Advance(time.Minute)
 		askOut(s, w, "1")
-	}, append(promises, harness.Budget(150), harness.Linearizable(runModel))...)
+	}, append(promises, crashes.Budget(150), harness.Linearizable(runModel))...)
 }
 
 // Proves F5, F8, F12, F13. The same with clients that call two runs at random times.

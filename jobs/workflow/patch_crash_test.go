@@ -74,5 +74,5 @@ func TestCrashPatch(t *testing.T) {
 			}
 			return nil
 		})
-	}, append(promises, harness.Budget(300))...)
+	}, append(promises, crashes.Budget(300))...)
 }

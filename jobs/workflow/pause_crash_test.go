@@ -140,7 +140,7 @@ func TestCrashPauseQueued(t *testing.T) {
 		_, err := ends(s, w, "2")
 		s.Always("the end", err == nil, err)
 		s.Finally("once each", func() error { return onceEach(s, "order/") })
-	}, append(promises, harness.Budget(200))...)
+	}, append(promises, crashes.Budget(200))...)
 }
 
 // A Pause that comes among steps that take no time lets none begin behind its answer.

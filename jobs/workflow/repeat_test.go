@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/testing/crashes"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workflow"
 )
@@ -223,7 +224,7 @@ func TestOrderOfARepeat(t *testing.T) {
 			s.Always("in the order of the items", slices.IsSorted(items), items)
 		}
 		s.Always("the first item has failed first", strings.Contains(fmt.Sprint(err), "item 0: "), err)
-	}, harness.Depth(2), harness.Budget(200))
+	}, harness.Depth(2), crashes.Budget(200))
 }
 
 // Proves F10. A branch panics while another waits for the turn of an Atomic. Nothing new is stored after

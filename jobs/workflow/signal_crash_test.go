@@ -64,7 +64,7 @@ func TestCrashSignalAroundWait(t *testing.T) {
 func TestCrashSignalAtTimeout(t *testing.T) {
 	for _, late := range []time.Duration{0, 1} {
 		t.Run(late.String(), func(t *testing.T) {
-			crashes.Try(t, func(s *harness.Sim) { signalAtTimeout(s, late) }, append(promises, harness.Budget(300))...)
+			crashes.Try(t, func(s *harness.Sim) { signalAtTimeout(s, late) }, append(promises, crashes.Budget(300))...)
 		})
 	}
 }

@@ -91,5 +91,5 @@ func TestCrashUndoOfAStepThatWasCutOff(t *testing.T) {
 			}
 			return nil
 		})
-	}, append(promises, harness.Budget(100))...)
+	}, append(promises, crashes.Budget(100))...)
 }

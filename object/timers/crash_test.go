@@ -284,5 +284,5 @@ func TestCrashTimersAfterCrashesInARow(t *testing.T) {
 			r.Always("no letter", len(r.letters()) == 0, r.letters())
 			return nil
 		})
-	}, harness.Budget(300), harness.Settle(10*time.Minute))
+	}, crashes.Budget(300), harness.Settle(10*time.Minute))
 }

@@ -2,38 +2,41 @@ package webhook_test
 
 import (
 	"context"
+	"encoding/binary"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/holdfast-dev/holdfast/internal/testing/memnet"
 	"github.com/holdfast-dev/holdfast/server/webhook"
 )
 
 // rebinding is a resolver with a name server of the test. Its answers come one after another.
 func rebinding(t *testing.T, answers ...string) *net.Resolver {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
 	var n atomic.Int64
-	go func() {
-		b := make([]byte, 4096)
+	serve := func(conn net.Conn) {
+		defer conn.Close()
 		for {
-			size, from, err := conn.ReadFrom(b)
-			if err != nil {
+			b, size := make([]byte, 4096), make([]byte, 2) // before each message, as in DNS over TCP
+			if _, err := io.ReadFull(conn, size); err != nil {
+				return
+			}
+			b = b[:binary.BigEndian.Uint16(size)]
+			if _, err := io.ReadFull(conn, b); err != nil {
 				return
 			}
 			var m dnsmessage.Message
-			if m.Unpack(b[:size]) != nil || len(m.Questions) != 1 {
-				continue
+			if m.Unpack(b) != nil || len(m.Questions) != 1 {
+				return
 			}
 			m.Response, m.Additionals = true, nil
 			q := m.Questions[0]
@@ -47,19 +50,33 @@ func rebinding(t *testing.T, answers ...string) *net.Resolver {
 				m.Answers = []dnsmessage.Resource{{Header: h, Body: &dnsmessage.AAAAResource{AAAA: [16]byte(ip)}}}
 				n.Add(1)
 			}
-			if out, err := m.Pack(); err == nil {
-				_, _ = conn.WriteTo(out, from)
+			out, err := m.Pack()
+			if err != nil {
+				return
+			}
+			if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(out))), out...)); err != nil {
+				return
 			}
 		}
-	}()
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "udp", conn.LocalAddr().String())
+	}
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go serve(theirs)
+		return timeless{ours}, nil
 	}}
 }
 
+// timeless is a connection without deadlines, because the resolver gives up after 5 s.
+type timeless struct{ net.Conn }
+
+func (timeless) SetDeadline(time.Time) error { return nil }
+
+// long is a timeout that no test waits for.
+const long = 24 * time.Hour
+
 // No request goes to an address that is not public, also if a name resolves to one only when the connection is made. Proves U5.
 func TestAddresses(t *testing.T) {
-	c := webhook.Config{Timeout: 5 * time.Second, Concurrency: 1}
+	c := webhook.Config{Timeout: long, Concurrency: 1}
 	for _, ip := range []string{
 		"0.0.0.0", "0.1.2.3", "10.1.2.3", "100.64.0.1", "127.0.0.1", "127.8.8.8", "169.254.169.254", "172.16.0.1", "172.31.255.255", "192.0.0.8", "192.0.2.1",
 		"192.168.1.1", "198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.9", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255",
@@ -94,7 +111,7 @@ func TestRebinding(t *testing.T) {
 	defer inner.Close()
 	port := inner.URL[strings.LastIndex(inner.URL, ":")+1:]
 	resolver := rebinding(t, "127.0.0.1")
-	private := webhook.Config{Timeout: 5 * time.Second, Concurrency: 1, AllowPrivate: true}
+	private := webhook.Config{Timeout: long, Concurrency: 1, AllowPrivate: true}
 	if status, _, _, err := webhook.Send(t.Context(), private, resolver, "http://hook.example.com:"+port); err != nil || status != http.StatusOK {
 		t.Fatalf("with AllowPrivate: %d, %v", status, err) // so the name server works
 	}
@@ -111,56 +128,62 @@ func TestRebinding(t *testing.T) {
 func TestHostileReceiver(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
-	var followed atomic.Int64
-	release := make(chan struct{})
-	mux := http.NewServeMux()
-	mux.HandleFunc("/302", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/followed", http.StatusFound) })
-	mux.HandleFunc("/followed", func(http.ResponseWriter, *http.Request) { followed.Add(1) })
-	mux.HandleFunc("/endless", func(w http.ResponseWriter, r *http.Request) {
-		b := make([]byte, 64<<10)
-		for i := range b {
-			b[i] = 0xff
-		}
-		for r.Context().Err() == nil {
-			if _, err := w.Write(b); err != nil {
-				return
+	synctest.Test(t, func(t *testing.T) {
+		var followed atomic.Int64
+		release := make(chan struct{})
+		mux := http.NewServeMux()
+		mux.HandleFunc("/302", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/followed", http.StatusFound) })
+		mux.HandleFunc("/followed", func(http.ResponseWriter, *http.Request) { followed.Add(1) })
+		mux.HandleFunc("/endless", func(w http.ResponseWriter, r *http.Request) {
+			b := make([]byte, 64<<10)
+			for i := range b {
+				b[i] = 0xff
+			}
+			for r.Context().Err() == nil {
+				if _, err := w.Write(b); err != nil {
+					return
+				}
+			}
+		})
+		mux.HandleFunc("/slow", func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+		})
+		mux.HandleFunc("/later", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "120")
+			w.WriteHeader(http.StatusTooManyRequests)
+		})
+		mux.HandleFunc("/date", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Date", "Tue, 24 Nov 2026 12:00:00 GMT")
+			w.Header().Set("Retry-After", "Tue, 24 Nov 2026 12:01:30 GMT")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
+		s := memnet.NewServer(mux)
+		defer s.Close()
+		defer close(release)
+		c := webhook.Config{Timeout: 15 * time.Second, Concurrency: 1, AllowPrivate: true}
+		for _, want := range []struct {
+			path   string
+			status int
+			after  time.Duration
+			err    string
+		}{
+			{path: "/302", status: 302}, {path: "/endless", status: 200}, {path: "/slow", err: "no answer within 15s"},
+			{path: "/later", status: 429, after: 2 * time.Minute}, {path: "/date", status: 503, after: 90 * time.Second},
+		} {
+			began := time.Now()
+			status, text, after, err := webhook.Send(t.Context(), c, nil, s.URL+want.path)
+			if status != want.status || after != want.after || len(text) > 3<<10 || (err == nil) != (want.err == "") || err != nil && !strings.Contains(err.Error(), want.err) {
+				t.Errorf("%s: status %d, Retry-After %v, %d bytes, %v", want.path, status, after, len(text), err)
+			}
+			if took := time.Since(began); err == nil && took != 0 || err != nil && took != c.Timeout {
+				t.Errorf("%s took %v", want.path, took)
 			}
 		}
-	})
-	mux.HandleFunc("/slow", func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case <-release:
-		case <-r.Context().Done():
+		if followed.Load() != 0 {
+			t.Error("the redirect was followed")
 		}
 	})
-	mux.HandleFunc("/later", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Retry-After", "120")
-		w.WriteHeader(http.StatusTooManyRequests)
-	})
-	mux.HandleFunc("/date", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Date", "Tue, 24 Nov 2026 12:00:00 GMT")
-		w.Header().Set("Retry-After", "Tue, 24 Nov 2026 12:01:30 GMT")
-		w.WriteHeader(http.StatusServiceUnavailable)
-	})
-	s := httptest.NewServer(mux)
-	defer s.Close()
-	defer close(release)
-	c := webhook.Config{Timeout: 300 * time.Millisecond, Concurrency: 1, AllowPrivate: true}
-	for _, want := range []struct {
-		path   string
-		status int
-		after  time.Duration
-		err    string
-	}{
-		{path: "/302", status: 302}, {path: "/endless", status: 200}, {path: "/slow", err: "no answer within 300ms"},
-		{path: "/later", status: 429, after: 2 * time.Minute}, {path: "/date", status: 503, after: 90 * time.Second},
-	} {
-		status, text, after, err := webhook.Send(t.Context(), c, net.DefaultResolver, s.URL+want.path)
-		if status != want.status || after != want.after || len(text) > 3<<10 || (err == nil) != (want.err == "") || err != nil && !strings.Contains(err.Error(), want.err) {
-			t.Errorf("%s: status %d, Retry-After %v, %d bytes, %v", want.path, status, after, len(text), err)
-		}
-	}
-	if followed.Load() != 0 {
-		t.Error("the redirect was followed")
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/internal/testing/memnet"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
@@ -28,9 +29,16 @@ const PerStage = perStage
 // Schedule is how long a delivery waits after each failed attempt.
 var Schedule = schedule
 
-// Send makes one attempt as a host does, with a resolver of the test.
+// SetMemory has the attempts made over connections of memnet, for tests.
+func (w *Webhooks) SetMemory() { w.send = newSenderOver(w.config, memnet.DialContext) }
+
+// Send makes one attempt as a host does, with a resolver of the test; nil: over connections of memnet.
 func Send(ctx context.Context, c Config, resolver *net.Resolver, url string) (status int, text string, retryAfter time.Duration, err error) {
-	a, err := newSenderWith(c, resolver)(ctx, request{URL: url, ID: "msg_1", At: time.Unix(1, 0), Body: []byte("{}"), Secrets: [][]byte{make([]byte, 32)}})
+	dial := memnet.DialContext
+	if resolver != nil {
+		dial = dialer(c, resolver).DialContext
+	}
+	a, err := newSenderOver(c, dial)(ctx, request{URL: url, ID: "msg_1", At: time.Unix(1, 0), Body: []byte("{}"), Secrets: [][]byte{make([]byte, 32)}})
 	return a.Status, a.Text, a.RetryAfter, err
 }
 

@@ -58,13 +58,15 @@ func (r request) header() (http.Header, error) {
 }
 
 // newSender sends over HTTP. It follows no redirect and takes no proxy from the environment.
-func newSender(c Config) sender { return newSenderWith(c, net.DefaultResolver) }
+func newSender(c Config) sender {
+	return newSenderOver(c, dialer(c, net.DefaultResolver).DialContext)
+}
 
-// newSenderWith is newSender with a resolver of a test.
-func newSenderWith(c Config, resolver *net.Resolver) sender {
+// newSenderOver is newSender over connections that dial makes.
+func newSenderOver(c Config, dial func(ctx context.Context, network, addr string) (net.Conn, error)) sender {
 	client := &http.Client{
 		Transport: &http.Transport{
-			DialContext: dialer(c, resolver).DialContext, ForceAttemptHTTP2: true, DisableCompression: true,
+			DialContext: dial, ForceAttemptHTTP2: true, DisableCompression: true,
 			MaxIdleConns: c.Concurrency, MaxIdleConnsPerHost: c.Concurrency, IdleConnTimeout: time.Minute,
 			TLSHandshakeTimeout: c.Timeout, MaxResponseHeaderBytes: 64 << 10,
 		},

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -121,97 +122,101 @@ func addPool(t testing.TB, host *object.Host, hooks *webhook.Webhooks) *standard
 // Proves U11, W13: the outcome of a task that is done, dead or cancelled is posted to its URL, signed with the secret of
 // its pool, with its result or its error, and the status of the task tells of it. Tasks without a URL post nothing.
 func TestOutcomesOfTasks(t *testing.T) {
-	ctx := t.Context()
-	hooks := newHooks(t)
-	p := thumbPool(t, hooks, 0, "127.0.0.1")
-	host := openThumbs(t, t.TempDir(), hooks, p)
-	verifier := addPool(t, host, hooks)
-	to := newReceiver(t)
-	if _, err := p.Enqueue(ctx, host, "silent"); err != nil {
-		t.Fatal(err)
-	}
-	ids := map[string]workerpool.TaskID{}
-	for _, in := range []string{"good", "bad", "later"} {
-		opts := []workerpool.Option{workerpool.Webhook(to.URL + "/hook")}
-		if in == "later" {
-			opts = append(opts, workerpool.Delay(time.Hour))
-		}
-		ref, err := p.Enqueue(ctx, host, in, opts...)
-		if err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		hooks := newHooks(t)
+		p := thumbPool(t, hooks, 0, "127.0.0.1")
+		host := openThumbs(t, t.TempDir(), hooks, p)
+		verifier := addPool(t, host, hooks)
+		to := newReceiver(t)
+		if _, err := p.Enqueue(ctx, host, "silent"); err != nil {
 			t.Fatal(err)
 		}
-		ids[in] = ref.ID
-	}
-	if s, err := p.Status(ctx, host, ids["later"]); err != nil || s.Webhook == nil || s.Webhook.State != workerpool.WebhookPending {
-		t.Errorf("W13: the status of a task that waits: %+v, %v", s, err)
-	}
-	if _, err := p.Cancel(ctx, host, ids["later"]); err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]string{}
-	for _, g := range to.take(t, 3) {
-		if err := verifier.Verify(g.body, g.header); err != nil {
-			t.Errorf("U11: %v", err)
+		ids := map[string]workerpool.TaskID{}
+		for _, in := range []string{"good", "bad", "later"} {
+			opts := []workerpool.Option{workerpool.Webhook(to.URL + "/hook")}
+			if in == "later" {
+				opts = append(opts, workerpool.Delay(time.Hour))
+			}
+			ref, err := p.Enqueue(ctx, host, in, opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids[in] = ref.ID
 		}
-		var b struct {
-			Type string
-			Data struct {
-				Pool, Task, State, Error, Reason string
-				Attempt                          int
-				Result                           json.RawMessage
+		if s, err := p.Status(ctx, host, ids["later"]); err != nil || s.Webhook == nil || s.Webhook.State != workerpool.WebhookPending {
+			t.Errorf("W13: the status of a task that waits: %+v, %v", s, err)
+		}
+		if _, err := p.Cancel(ctx, host, ids["later"]); err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]string{}
+		for _, g := range to.take(t, 3) {
+			if err := verifier.Verify(g.body, g.header); err != nil {
+				t.Errorf("U11: %v", err)
+			}
+			var b struct {
+				Type string
+				Data struct {
+					Pool, Task, State, Error, Reason string
+					Attempt                          int
+					Result                           json.RawMessage
+				}
+			}
+			if err := json.Unmarshal(g.body, &b); err != nil {
+				t.Fatal(err)
+			}
+			seen[b.Data.Task] = fmt.Sprintf("%s %s %s %d %s %s %s", b.Type, b.Data.Pool, b.Data.State, b.Data.Attempt, b.Data.Result, b.Data.Error, b.Data.Reason)
+		}
+		for in, want := range map[string]string{
+			"good": `task.completed thumb done 1 "small good"  `, "bad": "task.failed thumb dead 1  no picture attempts", "later": "task.cancelled thumb cancelled 0   ",
+		} {
+			if got := seen[ids[in].String()]; got != want {
+				t.Errorf("U11: the outcome of %s is %q, want %q", in, got, want)
 			}
 		}
-		if err := json.Unmarshal(g.body, &b); err != nil {
-			t.Fatal(err)
+		until(t, host, hooks, "pool.thumb", func(s webhook.Status) bool { return s.Delivered == 3 && s.Made == 3 })
+		for _, in := range []string{"bad", "later"} {
+			if s, err := p.Status(ctx, host, ids[in]); err != nil || s.Webhook == nil || s.Webhook.State != "delivered" || s.Webhook.Attempt != 1 || s.Webhook.At.IsZero() {
+				t.Errorf("W13: the status of %s: %+v, %v", in, s.Webhook, err)
+			}
 		}
-		seen[b.Data.Task] = fmt.Sprintf("%s %s %s %d %s %s %s", b.Type, b.Data.Pool, b.Data.State, b.Data.Attempt, b.Data.Result, b.Data.Error, b.Data.Reason)
-	}
-	for in, want := range map[string]string{
-		"good": `task.completed thumb done 1 "small good"  `, "bad": "task.failed thumb dead 1  no picture attempts", "later": "task.cancelled thumb cancelled 0   ",
-	} {
-		if got := seen[ids[in].String()]; got != want {
-			t.Errorf("U11: the outcome of %s is %q, want %q", in, got, want)
+		if err := hooks.Replay(ctx, host, "pool.thumb", time.Now().Add(-time.Hour), time.Now()); !errors.Is(err, webhook.ErrInvalid) {
+			t.Errorf("U11: a replay: %v", err)
 		}
-	}
-	until(t, host, hooks, "pool.thumb", func(s webhook.Status) bool { return s.Delivered == 3 && s.Made == 3 })
-	for _, in := range []string{"bad", "later"} {
-		if s, err := p.Status(ctx, host, ids[in]); err != nil || s.Webhook == nil || s.Webhook.State != "delivered" || s.Webhook.Attempt != 1 || s.Webhook.At.IsZero() {
-			t.Errorf("W13: the status of %s: %+v, %v", in, s.Webhook, err)
+		if _, _, err := hooks.Add(ctx, host, webhook.Subscription{Pool: "thumb"}); !errors.Is(err, webhook.ErrInvalid) {
+			t.Errorf("U11: a second subscription of a pool: %v", err)
 		}
-	}
-	if err := hooks.Replay(ctx, host, "pool.thumb", time.Now().Add(-time.Hour), time.Now()); !errors.Is(err, webhook.ErrInvalid) {
-		t.Errorf("U11: a replay: %v", err)
-	}
-	if _, _, err := hooks.Add(ctx, host, webhook.Subscription{Pool: "thumb"}); !errors.Is(err, webhook.ErrInvalid) {
-		t.Errorf("U11: a second subscription of a pool: %v", err)
-	}
-	for _, s := range []webhook.Subscription{{Pool: "thumb2", URL: to.URL}, {Pool: "thumb2", Kinds: []string{"a"}}, {Pool: webhook.Pool}, {Pool: "\xff"}} {
-		if _, _, err := hooks.Add(ctx, host, s); !errors.Is(err, webhook.ErrInvalid) {
-			t.Errorf("U11: %+v: %v", s, err)
+		for _, s := range []webhook.Subscription{{Pool: "thumb2", URL: to.URL}, {Pool: "thumb2", Kinds: []string{"a"}}, {Pool: webhook.Pool}, {Pool: "\xff"}} {
+			if _, _, err := hooks.Add(ctx, host, s); !errors.Is(err, webhook.ErrInvalid) {
+				t.Errorf("U11: %+v: %v", s, err)
+			}
 		}
-	}
+	})
 }
 
 // Proves U11: a result that is too large for a delivery is left out, and its size is told.
 func TestLargeResultOfATask(t *testing.T) {
-	hooks := newHooks(t)
-	p := thumbPool(t, hooks, 0, "127.0.0.1")
-	host := openThumbs(t, t.TempDir(), hooks, p)
-	addPool(t, host, hooks)
-	to := newReceiver(t)
-	if _, err := p.Enqueue(t.Context(), host, strings.Repeat("x", 300<<10), workerpool.Webhook(to.URL)); err != nil {
-		t.Fatal(err)
-	}
-	var b struct {
-		Data struct {
-			SizeBytes int
-			Omitted   bool
-			Result    json.RawMessage
+	synctest.Test(t, func(t *testing.T) {
+		hooks := newHooks(t)
+		p := thumbPool(t, hooks, 0, "127.0.0.1")
+		host := openThumbs(t, t.TempDir(), hooks, p)
+		addPool(t, host, hooks)
+		to := newReceiver(t)
+		if _, err := p.Enqueue(t.Context(), host, strings.Repeat("x", 300<<10), workerpool.Webhook(to.URL)); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := json.Unmarshal(to.take(t, 1)[0].body, &b); err != nil || !b.Data.Omitted || b.Data.SizeBytes != 300<<10+len(`"small "`) || b.Data.Result != nil {
-		t.Errorf("U11: %+v, %v", b, err)
-	}
+		var b struct {
+			Data struct {
+				SizeBytes int
+				Omitted   bool
+				Result    json.RawMessage
+			}
+		}
+		if err := json.Unmarshal(to.take(t, 1)[0].body, &b); err != nil || !b.Data.Omitted || b.Data.SizeBytes != 300<<10+len(`"small "`) || b.Data.Result != nil {
+			t.Errorf("U11: %+v, %v", b, err)
+		}
+	})
 }
 
 // thumbWorld is a story: three tasks with URLs end, done, dead and cancelled, while their pool has no secret yet. Each outcome is answered with an

@@ -34,7 +34,7 @@ func Crash(t testing.TB, open Opener, o Options) Figures {
 	t.Helper()
 	o = o.withDefaults()
 	total := crashRun(t, open, o, func(crashfs.Op, int) bool { return false }).Operations * keeps
-	stride := max(1, (total+o.Points-1)/o.Points)
+	stride := o.stride(total, keeps)
 	offset := int(o.Seed % uint64(stride))
 	f := crashRun(t, open, o, func(op crashfs.Op, keep int) bool { return (op.Index*keeps+keep)%stride == offset })
 	t.Logf("crashes: seed %d, %d points of %d (%d operations, %d ways to lose), and %d in recoveries; %d refused to open",

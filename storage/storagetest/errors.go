@@ -44,14 +44,16 @@ func faultOf(i int) fault {
 // Errors lets the operations of the workload fail, each once and from it on, as
 // a broken and as a full disk. Either the store lives on as if nothing had been,
 // or it is dead: then the call that met the error, and every call after it, says
-// so. Nothing hangs. The files on disk are then held to the same as after a crash.
+// so. Nothing hangs: if a store does, the test runs into the timeout of go test,
+// which prints all goroutines. The files on disk are then held to the same as after
+// a crash.
 func Errors(t testing.TB, open Opener, o Options) Figures {
 	t.Helper()
 	o = o.withDefaults()
 	sum := &tally{t: t, Figures: Figures{Operations: countOps(t, open, o)}}
 	faults, wait := each(func(f fault) { f.run(sum, open, o) })
 	total := sum.Operations * faultKinds
-	stride := max(1, (total+o.Points-1)/o.Points)
+	stride := o.stride(total, faultKinds)
 	for n := int(o.Seed % uint64(stride)); n < total; n += stride {
 		faults <- faultOf(n)
 	}
@@ -79,8 +81,7 @@ func twoLives(s *subject, fsys vfs.FS, commits int) error {
 	return s.live(fsys, commits, (*storage.Store).Close)
 }
 
-// run runs the workload with the fault and checks the files that are left. A store that hangs meets the
-// timeout of go test, which prints all stacks.
+// run runs the workload with the fault and checks the files that are left.
 func (f fault) run(sum *tally, open Opener, o Options) {
 	subj := newSubject(open, o.Seed, o.Commits)
 	subj.onError = deadForGood

@@ -36,6 +36,25 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// stride is the distance between the places that are tried among total: at most as
+// many as Points. It has no factor in common with the number of kinds at each
+// operation, so each kind is among them.
+func (o Options) stride(total, kinds int) int {
+	n := max(1, (total+o.Points-1)/o.Points)
+	for common(n, kinds) > 1 {
+		n++
+	}
+	return n
+}
+
+// common is the greatest common factor of two numbers.
+func common(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
 // Figures count the work of a test.
 type Figures struct {
 	Operations int // that change files in the workload

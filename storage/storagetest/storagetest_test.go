@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -13,18 +14,29 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-dev/holdfast/internal/testing/prove"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
-// How much of each part the tests try, at least.
+// How much of each part the tests try, at least. An ordinary run tries a fifth of the
+// last number.
 var (
 	seed     = flag.Uint64("seed", 0, "the first seed")
-	cuts     = flag.Int("crashes", 2500, "the crashes to try, at least")
-	faults   = flag.Int("errors", 180, "the errors to try in process, at least")
+	cuts     = flag.Int("crashes", 0, "the crashes to try, at least; 0: 500 or 2500")
+	faults   = flag.Int("errors", 0, "the errors to try in process, at least; 0: 36 or 180")
 	children = flag.Int("children", 20, "the errors to try in processes of their own, at least")
-	damages  = flag.Int("damages", 2500, "the flipped bits, cuts and removals to try, at least")
+	damages  = flag.Int("damages", 0, "the flipped bits, cuts and removals to try, at least; 0: 500 or 2500")
 )
+
+// given is the value of a flag. Without one it is most if scripts/prove runs the tests,
+// and else a fifth of that.
+func given(flag *int, most int) int {
+	if *flag == 0 && !prove.Long() {
+		return most / 5
+	}
+	return cmp.Or(*flag, most)
+}
 
 // slowdown divides the number of points of each test.
 var slowdown = 1
@@ -83,14 +95,14 @@ func openWitnessed(fsys vfs.FS, dir string) (*storage.Store, error) {
 // No crash before any operation on files loses an acknowledged commit, tears a commit, or
 // leaves a store that does not open. Proves S9 and A1.
 func TestCrash(t *testing.T) {
-	until(t, &sum.Crashes, *cuts/2, func(seed uint64, points int) Figures {
+	until(t, &sum.Crashes, given(cuts, 2500)/2, func(seed uint64, points int) Figures {
 		return Crash(t, openSmall, Options{Seed: seed, Points: points})
 	})
 }
 
 // The making of a store may be cut off at each operation.
 func TestCrashInCreation(t *testing.T) {
-	until(t, &sum.Crashes, *cuts/4, func(seed uint64, points int) Figures {
+	until(t, &sum.Crashes, given(cuts, 2500)/4, func(seed uint64, points int) Figures {
 		return Crash(t, openSmall, Options{Seed: seed, Commits: 3, Points: points})
 	})
 }
@@ -98,7 +110,7 @@ func TestCrashInCreation(t *testing.T) {
 // A crash does not make the witness file accuse a store that is whole. Proves S9's
 // last sentence.
 func TestCrashWithWitness(t *testing.T) {
-	until(t, &sum.Crashes, *cuts/4, func(seed uint64, points int) Figures {
+	until(t, &sum.Crashes, given(cuts, 2500)/4, func(seed uint64, points int) Figures {
 		return Crash(t, openWitnessed, Options{Seed: seed, Points: points})
 	})
 }
@@ -108,7 +120,7 @@ func TestCrashWithWitness(t *testing.T) {
 // known exception of S9, and such crashes are no part of the figures.
 func TestCrashWithoutJournal(t *testing.T) {
 	none := 0
-	until(t, &none, *cuts/4, func(seed uint64, points int) Figures {
+	until(t, &none, given(cuts, 2500)/4, func(seed uint64, points int) Figures {
 		return Crash(t, openSmall, Options{Seed: seed, Points: points, Scatter: true})
 	})
 }
@@ -152,7 +164,7 @@ func (lazyFile) SyncTo(int64) (bool, error) { return false, nil }
 // After a failed operation on files the store acknowledges no commit that is not durable,
 // does not go on, and does not hang. Proves S9 and O13's storage side.
 func TestErrors(t *testing.T) {
-	until(t, &sum.Errors, *faults, func(seed uint64, points int) Figures {
+	until(t, &sum.Errors, given(faults, 180), func(seed uint64, points int) Figures {
 		return Errors(t, openSmall, Options{Seed: seed, Commits: 30, Points: points})
 	})
 }
@@ -160,7 +172,7 @@ func TestErrors(t *testing.T) {
 // Damage of any file is an error that names the file, or does no harm. The one exception
 // is damage of the bytes of the last sync. Proves S9.
 func TestDamage(t *testing.T) {
-	until(t, &sum.Damages, *damages*2/3, func(seed uint64, points int) Figures {
+	until(t, &sum.Damages, given(damages, 2500)*2/3, func(seed uint64, points int) Figures {
 		return Damage(t, openSmall, Options{Seed: seed, Points: points})
 	})
 }
@@ -168,7 +180,7 @@ func TestDamage(t *testing.T) {
 // With a witness file no damage loses acknowledged commits silently. Proves S9's last
 // sentence.
 func TestDamageWithWitness(t *testing.T) {
-	until(t, &sum.Damages, *damages/3+1, func(seed uint64, points int) Figures {
+	until(t, &sum.Damages, given(damages, 2500)/3+1, func(seed uint64, points int) Figures {
 		return Damage(t, openWitnessed, Options{Seed: seed, Points: points, Witness: true})
 	})
 }

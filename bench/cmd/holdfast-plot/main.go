@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -14,14 +15,14 @@ import (
 	"github.com/holdfast-dev/holdfast/bench/internal/scale"
 )
 
-const usage = `usage: holdfast-plot [flags]
+const usage = `usage: holdfast-plot [-dir DIRECTORY]
 
-Draws the JSON of holdfast-bench as SVG files. Each flag names a file; those that
-are not given are left out.
+Draws rows.json, scale.json and peers.json of a directory as SVG files into its
+folder plots. A file that isn't there is left out.
 
-  holdfast-bench -size full -json > rows.json
-  holdfast-bench scale -json > scale.json
-  holdfast-plot -rows rows.json -scale scale.json -out ../docs/plots
+  holdfast-bench -size full -json > ../out/rows.json
+  holdfast-bench scale -json > ../out/scale.json
+  holdfast-plot
 
 flags:
 `
@@ -43,35 +44,30 @@ func run(args []string, out, log io.Writer) error {
 		fmt.Fprint(log, usage)
 		f.PrintDefaults()
 	}
-	rowsFile := f.String("rows", "", "JSON of holdfast-bench: throughput against callers, cost against size")
-	scaleFile := f.String("scale", "", "JSON of holdfast-bench scale: latency against load, firing in a row")
-	peersFile := f.String("peers", "", `JSON array of {"what", "system", "value", "unit"}: ours beside others`)
-	dir := f.String("out", "plots", "directory for the SVG files, made if it is absent")
+	dir := f.String("dir", "../out", "directory with the JSON files")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	if *rowsFile == "" && *scaleFile == "" && *peersFile == "" {
-		return errors.New("nothing to draw: see -h")
-	}
 	var charts []chart
-	for _, in := range []struct {
-		file string
-		draw func(io.Reader) ([]chart, error)
-	}{{*rowsFile, fromRows}, {*scaleFile, fromScale}, {*peersFile, fromPeers}} {
-		if in.file == "" {
+	for name, draw := range map[string]func(io.Reader) ([]chart, error){"rows.json": fromRows, "scale.json": fromScale, "peers.json": fromPeers} {
+		some, err := read(filepath.Join(*dir, name), draw)
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		some, err := read(in.file, in.draw)
 		if err != nil {
-			return fmt.Errorf("%s: %w", in.file, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		charts = append(charts, some...)
 	}
-	if err := os.MkdirAll(*dir, 0o755); err != nil {
+	if len(charts) == 0 {
+		return fmt.Errorf("nothing to draw in %s: see -h", *dir)
+	}
+	plots := filepath.Join(*dir, "plots")
+	if err := os.MkdirAll(plots, 0o755); err != nil {
 		return err
 	}
 	for _, c := range charts {
-		path := filepath.Join(*dir, c.file+".svg")
+		path := filepath.Join(plots, c.file+".svg")
 		if err := c.save(path); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}

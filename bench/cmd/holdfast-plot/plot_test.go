@@ -14,23 +14,22 @@ import (
 	"github.com/holdfast-dev/holdfast/bench/internal/scale"
 )
 
-// write puts the output of f into a file and returns its name.
-func write(t *testing.T, name string, f func(io.Writer) error) string {
+// write puts the output of f into a file.
+func write(t *testing.T, path string, f func(io.Writer) error) {
 	t.Helper()
 	var b bytes.Buffer
 	if err := f(&b); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return path
 }
 
 // TestPlots draws one chart of each kind; each is a picture with the names of its
 // lines in it.
 func TestPlots(t *testing.T) {
+	dir := t.TempDir()
 	var results []*rows.Result
 	for _, n := range []float64{1024, 64, 1} {
 		results = append(results, &rows.Result{
@@ -39,8 +38,8 @@ func TestPlots(t *testing.T) {
 		})
 	}
 	results = append(results, &rows.Result{ID: "P5", What: "alone", Unit: "µs", Ours: measure.Figure{Median: 1}})
-	rowsFile := write(t, "rows.json", func(w io.Writer) error { return measure.WriteJSON(w, results) })
-	scaleFile := write(t, "scale.json", func(w io.Writer) error {
+	write(t, filepath.Join(dir, "rows.json"), func(w io.Writer) error { return measure.WriteJSON(w, results) })
+	write(t, filepath.Join(dir, "scale.json"), func(w io.Writer) error {
 		return measure.WriteJSON(w, []*scale.Result{
 			{Scenario: "fire", Curves: []scale.Curve{{Name: "alarms fired in a row", X: "alarms", Y: "alarms/s", Points: [][2]float64{{1, 2}, {3, 4}}}}},
 			{Scenario: "load", Curves: []scale.Curve{
@@ -49,14 +48,13 @@ func TestPlots(t *testing.T) {
 			}},
 		})
 	})
-	peersFile := write(t, "peers.json", func(w io.Writer) error {
+	write(t, filepath.Join(dir, "peers.json"), func(w io.Writer) error {
 		_, err := io.WriteString(w, `[{"what":"durable increments, 1 key","system":"Redis, appendfsync always","value":96000,"unit":"/s"},
 			{"what":"durable increments, 1 key","system":"Holdfast","value":290000,"unit":"/s"}]`)
 		return err
 	})
-	dir := filepath.Join(t.TempDir(), "a", "plots")
 	var out, log bytes.Buffer
-	if err := run([]string{"-rows", rowsFile, "-scale", scaleFile, "-peers", peersFile, "-out", dir}, &out, &log); err != nil {
+	if err := run([]string{"-dir", dir}, &out, &log); err != nil {
 		t.Fatal(err)
 	}
 	for name, texts := range map[string][]string{
@@ -65,7 +63,7 @@ func TestPlots(t *testing.T) {
 		"latency-against-load":             {"p99 of holdfast", "p99 of nothing"},
 		"peers-durable-increments-1-key":   {"Redis, appendfsync always", "Holdfast"},
 	} {
-		b, err := os.ReadFile(filepath.Join(dir, name+".svg"))
+		b, err := os.ReadFile(filepath.Join(dir, "plots", name+".svg"))
 		if err != nil {
 			t.Error(err)
 			continue
@@ -82,7 +80,7 @@ func TestPlots(t *testing.T) {
 			t.Errorf("%s was not told of", name)
 		}
 	}
-	if all, err := os.ReadDir(dir); err != nil || len(all) != 4 {
+	if all, err := os.ReadDir(filepath.Join(dir, "plots")); err != nil || len(all) != 4 {
 		t.Errorf("%d files, want 4 (a row of one size has no chart): %v", len(all), err)
 	}
 }
@@ -115,10 +113,12 @@ func TestFixedSizes(t *testing.T) {
 }
 
 func TestNothingToDraw(t *testing.T) {
-	if err := run(nil, io.Discard, io.Discard); err == nil {
-		t.Error("no error")
+	dir := t.TempDir()
+	if err := run([]string{"-dir", dir}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("an empty directory: %v", err)
 	}
-	if err := run([]string{"-rows", "absent.json"}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "absent.json") {
-		t.Errorf("%v", err)
+	write(t, filepath.Join(dir, "rows.json"), func(w io.Writer) error { _, err := io.WriteString(w, "rows"); return err })
+	if err := run([]string{"-dir", dir}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "rows.json") {
+		t.Errorf("a file without JSON: %v", err)
 	}
 }

@@ -11,28 +11,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
-// lab is where the mutants live: a directory with the overlay and the test
-// binaries made with it.
+// lab is a directory with the overlay and the test binaries built with it.
 type lab struct {
 	root  string // of the repository
 	dir   string
 	rapid map[string]bool // packages with tests that use rapid, which must leave no files of failures
+	pace  time.Duration   // of the machine
 }
 
-// variable of the environment names the mutant that is switched on.
+// variable is the environment variable that names the mutant to switch on.
 const variable = "HOLDFAST_MUTANT"
-
-// switchFile is added to each package that has a mutant.
-const switchFile = `package %s
-
-import "os"
-
-var mutantName = os.Getenv(%q)
-
-func mutant(name string) bool { return mutantName == name }
-`
 
 func moduleRoot(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/holdfast-dev/holdfast").Output()
@@ -50,7 +41,7 @@ func (l *lab) build(ctx context.Context, ms []mutant) error {
 	}
 	var packages []string
 	for _, m := range ms {
-		packages = append(packages, m.Package)
+		packages = append(packages, m.dir)
 	}
 	slices.Sort(packages)
 	packages = slices.Compact(packages)
@@ -65,10 +56,11 @@ func (l *lab) build(ctx context.Context, ms []mutant) error {
 	return nil
 }
 
-// compile compiles the test binaries of the packages. It takes the workspace, so that each package is compiled once for all modules.
+// compile builds the packages' test binaries, in the workspace, so that each
+// package is compiled once for all modules.
 func (l *lab) compile(ctx context.Context, overlay string, packages []string) error {
-	// The symbols are for debuggers; without them the linker is done sooner.
-	args := []string{"test", "-c", "-overlay", overlay, "-ldflags=-s -w", "-o", l.dir + string(filepath.Separator)}
+	// Without symbols the linker is faster.
+	args := []string{"test", "-c", "-vet=off", "-overlay", overlay, "-ldflags=-s -w", "-o", l.dir + string(filepath.Separator)}
 	for _, p := range packages {
 		args = append(args, "./"+p)
 	}
@@ -83,35 +75,17 @@ func (l *lab) compile(ctx context.Context, overlay string, packages []string) er
 // binary is the path of a package's test binary.
 func (l *lab) binary(pkg string) string { return filepath.Join(l.dir, path.Base(pkg)+".test") }
 
-// overlay writes the changed files and returns the path of the file that tells the
-// go command of them.
+// overlay writes the changed files and returns the path of the overlay's JSON.
 func (l *lab) overlay(ms []mutant) (string, error) {
-	files, dirs := make(map[string][]mutant), make(map[string]bool)
-	for _, m := range ms {
-		files[m.File] = append(files[m.File], m)
-		dirs[m.dir()] = true
+	files, err := mutate(l.root, ms)
+	if err != nil {
+		return "", err
 	}
 	replace := make(map[string]string)
-	put := func(name, text string) error {
+	for name, text := range files {
 		stored := filepath.Join(l.dir, fmt.Sprintf("%d.go", len(replace)))
 		replace[filepath.Join(l.root, name)] = stored
-		return os.WriteFile(stored, []byte(text), 0o600)
-	}
-	for name, ms := range files {
-		text, err := os.ReadFile(filepath.Join(l.root, name))
-		if err != nil {
-			return "", err
-		}
-		changed, err := apply(string(text), ms)
-		if err != nil {
-			return "", err
-		}
-		if err := put(name, changed); err != nil {
-			return "", err
-		}
-	}
-	for dir := range dirs {
-		if err := put(path.Join(dir, "mutant_switch.go"), fmt.Sprintf(switchFile, path.Base(dir), variable)); err != nil {
+		if err := os.WriteFile(stored, []byte(text), 0o600); err != nil {
 			return "", err
 		}
 	}

@@ -1,21 +1,41 @@
-// Mutants puts bugs into the library, one at a time, and sees whether the tests
+// Mutants puts bugs into the library, one at a time, and checks that the tests
 // find them.
 //
 //	go run ./internal/prove/mutants
 //	go run ./internal/prove/mutants -only commit-without-sync -v
 //
-// The code of the library carries no mutant. Each is a replacement of text that
-// stands in this package's tables, with the promise that it breaks and the test
-// that must find it. All of them are compiled at once, into test binaries of an
-// overlay (see go help build), where a variable of the environment switches one
-// of them on. The same binaries run each of those tests without a mutant too, and
-// must pass.
+// Each file testdata/NAME.mutant is a bug: the promise it breaks, the test that
+// must find it, and the lines it changes in a function.
 //
-// A mutant counts as found if its test fails by an assertion within 2 seconds, of the clock
-// or of processor time, whichever is less, or on a
-// slower or busy machine within as much more as that sorts numbers more slowly; not by
-// a panic, a time-out or a build that fails. The last line is a summary as JSON.
-// The program ends with 1 if a mutant is not found.
+//	breaks O7
+//	test object TestCrashDeposits/map
+//
+//	func object (*activation).serve
+//	+	before := a.last.Load()
+//	 	r.err = a.perform(t, r)
+//	-	r.ticket = a.upTo(r)
+//	+	r.ticket = storage.Ticket(before)
+//
+// A line with - is removed, one with + is added, and any other must be there. The
+// lines without + occur exactly once in the function. Indentation, blank lines and
+// comments don't matter, and the function may be in any file of the package.
+// Functions are named as in T.Method, (*T).Method or open, without type
+// parameters. After a blank line follows another change in the same function, or a
+// line "func". A line "declare PACKAGE" begins a file of imports and declarations
+// to add, each line with +.
+//
+// All mutants are compiled at once, with an overlay (see go help build), into one
+// test binary for each package. A mutated function begins with a copy of itself for
+// each of its mutants, and an environment variable switches a copy on. Each test
+// also runs without a mutant, and must pass.
+//
+// A mutant is found if its test fails by an assertion. A panic doesn't count, and a
+// test still running after ten minutes hangs. A mutant is slow if its test would
+// need more than 2 s on the reference machine, by a sort that is timed first; this
+// is reported and fails nothing.
+//
+// The table of all results goes to out/mutants.md, and the last line printed is a
+// summary as JSON. The exit code is 1 if a mutant is not found.
 package main
 
 import (
@@ -25,15 +45,15 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 )
 
 func main() {
 	var o options
-	flag.StringVar(&o.only, "only", "", "comma-separated `names` of the mutants to try (default: all)")
-	flag.BoolVar(&o.json, "json", false, "print one JSON array of the results and nothing else")
-	flag.BoolVar(&o.verbose, "v", false, "print the whole failure of each test")
-	flag.BoolVar(&o.table, "table", false, "write the table into docs/RELIABILITY.md, or print it if that has no place for it")
+	flag.StringVar(&o.only, "only", "", "comma-separated `names` of mutants to try (default: all)")
+	flag.BoolVar(&o.json, "json", false, "print one JSON array of results and nothing else")
+	flag.BoolVar(&o.verbose, "v", false, "print each test's output")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -44,16 +64,16 @@ func main() {
 }
 
 type options struct {
-	only                 string
-	json, verbose, table bool
+	only          string
+	json, verbose bool
 }
 
 func run(ctx context.Context, o options) error {
-	chosen, err := choose(o.only)
+	root, err := moduleRoot(ctx)
 	if err != nil {
 		return err
 	}
-	root, err := moduleRoot(ctx)
+	chosen, err := choose(root, o.only)
 	if err != nil {
 		return err
 	}
@@ -66,51 +86,39 @@ func run(ctx context.Context, o options) error {
 	if err := lab.build(ctx, chosen); err != nil {
 		return err
 	}
-	progress := func(r result) {
+	results, err := lab.tryAll(ctx, chosen, func(r result) {
 		if !o.json {
 			fmt.Println(r.line(o.verbose))
 		}
-	}
-	results, err := lab.tryAll(ctx, chosen, progress)
+	})
 	if err != nil {
 		return err
 	}
-	sum := summarize(results)
+	sum := summarize(results, lab.pace)
 	if !o.json {
 		fmt.Println(sum.line())
 	} else if err := json.NewEncoder(os.Stdout).Encode(results); err != nil {
 		return err
 	}
-	if o.table {
-		if err := writeTable(root, results); err != nil {
-			return err
-		}
+	if err := writeTable(root, sum, results); err != nil {
+		return err
 	}
 	return sum.verdict()
 }
 
 // choose returns the mutants with the given names, or all.
-func choose(names string) ([]mutant, error) {
-	all := mutants()
-	if names == "" {
-		return all, nil
+func choose(root, names string) ([]mutant, error) {
+	all, err := readMutants(root)
+	if err != nil || names == "" {
+		return all, err
 	}
 	var chosen []mutant
 	for name := range strings.SplitSeq(names, ",") {
-		i := indexOf(all, name)
+		i := slices.IndexFunc(all, func(m mutant) bool { return m.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no mutant %q", name)
+			return nil, fmt.Errorf("no mutant is named %q", name)
 		}
 		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
-}
-
-func indexOf(all []mutant, name string) int {
-	for i := range all {
-		if all[i].Name == name {
-			return i
-		}
-	}
-	return -1
 }

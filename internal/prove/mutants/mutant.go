@@ -1,123 +1,111 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"path"
-	"slices"
+	"os"
+	"path/filepath"
 	"strings"
 )
 
-// mutant is a bug that the tests must find.
+// mutant is a bug that a test must find. The package comment shows its file.
 type mutant struct {
-	// Number is that of the list that the project began with, 1 to 17, or 0. Two
-	// mutants may be two forms of one number.
-	Number  int
-	Name    string // the bug in few words, joined by hyphens
-	Promise string // the number in docs/CONTRACT.md that it breaks
-	File    string // from the root of the repository
-	Edits   []edit
-	Package string // of the test that finds it, from the root of the repository
-	Test    string // its name, with that of a subtest if that is enough
+	name      string // the bug in a few words, joined by hyphens
+	promise   string // in docs/CONTRACT.md
+	dir, test string // the test's package, from the root, and its name
+	edits     []edit
 }
 
-// edit replaces Old, which the file holds exactly once. In New the bug is switched
-// by mutant("name"), with the name of the mutant.
-type edit struct{ Old, New string }
-
-// mutants are all of them, in the order of their numbers, then of the tables.
-func mutants() []mutant {
-	all := slices.Concat(
-		storageMutants,
-		alarmMutants,
-		objectMutants,
-		jobMutants,
-		typeMutants,
-		turnMutants,
-		limitMutants,
-		suspectMutants,
-		poolMutants,
-		phaseMutants,
-		scheduleMutants,
-		runMutants,
-		permitMutants,
-		storeMutants,
-		orderMutants,
-		migrateMutants,
-		purgeMutants,
-		messageMutants,
-		deliveryMutants,
-		delayMutants,
-		deadMutants,
-		sentMutants,
-		workflowMutants,
-		journalMutants,
-		simulationMutants,
-		restMutants,
-		breakerMutants,
-		branchMutants,
-		healMutants,
-		whyMutants,
-		timerMutants,
-		untouchedMutants,
-		directoryMutants,
-		letterMutants,
-		transferMutants,
-		backupMutants,
-		previewMutants,
-		listMutants,
-		explainMutants,
-		observerMutants,
-		tapMutants,
-		feedMutants,
-		serverMutants,
-		webhookMutants,
-		outcomeMutants,
-		shardlogMutants,
-		overLogMutants,
-		clusterMutants,
-	)
-	slices.SortStableFunc(all, func(a, b mutant) int { return rank(a) - rank(b) })
-	return all
+// edit changes a function, or adds declarations if function is empty.
+type edit struct {
+	dir, function string
+	lines         []string // each begins with +, - or white space
 }
 
-// rank puts those without a number last.
-func rank(m mutant) int {
-	if m.Number == 0 {
-		return 1 << 10
+// mutantFiles is the mutants' folder.
+const mutantFiles = "internal/prove/mutants/testdata"
+
+// readMutants returns all mutants by name.
+func readMutants(root string) ([]mutant, error) {
+	files, err := filepath.Glob(filepath.Join(root, mutantFiles, "*.mutant"))
+	if err != nil {
+		return nil, err
 	}
-	return m.Number
+	var all []mutant
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		m, err := parseMutant(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Base(name), err)
+		}
+		m.name = strings.TrimSuffix(filepath.Base(name), ".mutant")
+		all = append(all, m)
+	}
+	return all, nil
 }
 
-// dir is the directory of the package that the mutant is in.
-func (m mutant) dir() string { return path.Dir(m.File) }
-
-// apply puts all the mutants of one file into its text.
-func apply(text string, ms []mutant) (string, error) {
-	type patch struct {
-		edit
-		at int
+func parseMutant(text string) (m mutant, err error) {
+	var e edit
+	finish := func() {
+		if len(e.lines) > 0 {
+			m.edits = append(m.edits, e)
+		}
+		e.lines = nil
 	}
-	var patches []patch
-	for _, m := range ms {
-		for _, e := range m.Edits {
-			at := strings.Index(text, e.Old)
-			if n := strings.Count(text, e.Old); n != 1 {
-				return "", fmt.Errorf("mutant %s: %s holds its old text %d times, want once: bring internal/prove/mutants up to date with it:\n%s", m.Name, m.File, n, e.Old)
-			}
-			patches = append(patches, patch{e, at})
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \t\n")
+		words := strings.Fields(line)
+		switch {
+		case line == "":
+			finish()
+		case strings.ContainsRune("+- \t", rune(line[0])):
+			e.lines = append(e.lines, line)
+		case words[0] == "breaks" && len(words) == 2:
+			m.promise = words[1]
+		case words[0] == "test" && len(words) == 3:
+			m.dir, m.test = words[1], words[2]
+		case words[0] == "func" && len(words) == 3:
+			finish()
+			e = edit{dir: words[1], function: words[2]}
+		case words[0] == "declare" && len(words) == 2:
+			finish()
+			e = edit{dir: words[1]}
+		default:
+			return m, fmt.Errorf("unknown line %q", line)
 		}
 	}
-	slices.SortFunc(patches, func(a, b patch) int { return a.at - b.at })
-	var out strings.Builder
-	done := 0
-	for _, p := range patches {
-		if p.at < done {
-			return "", fmt.Errorf("two mutants change the same text: make one old text shorter:\n%s", p.Old)
-		}
-		out.WriteString(text[done:p.at])
-		out.WriteString(p.New)
-		done = p.at + len(p.Old)
+	finish()
+	if m.promise == "" || m.test == "" || len(m.edits) == 0 {
+		return m, errors.New("want a promise, a test, and a change")
 	}
-	out.WriteString(text[done:])
-	return out.String(), nil
+	for _, e := range m.edits {
+		if e.dir == "" {
+			return m, errors.New("a change has no package: begin it with func or declare")
+		}
+	}
+	return m, nil
+}
+
+// old returns the lines that an edit's function must contain, without white space
+// around them.
+func (e edit) old() (lines []string) {
+	for _, l := range e.lines {
+		if l[0] != '+' {
+			lines = append(lines, strings.TrimSpace(strings.TrimPrefix(l, "-")))
+		}
+	}
+	return lines
+}
+
+// added returns the lines that an edit adds.
+func (e edit) added() (lines []string) {
+	for _, l := range e.lines {
+		if l[0] == '+' {
+			lines = append(lines, l[1:])
+		}
+	}
+	return lines
 }

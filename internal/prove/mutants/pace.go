@@ -7,22 +7,24 @@ import (
 	"time"
 )
 
-// The machine on which limit was set sorts sorted numbers in paceOfLimit.
 const (
-	sorted      = 1 << 20
-	paceOfLimit = 135 * time.Millisecond
+	sorted = 1 << 20
+	// referencePace is how long the sort takes on the reference machine.
+	referencePace = 135 * time.Millisecond
+	// slowAfter is how long a test may take there before its mutant is reported as slow.
+	slowAfter = 2 * time.Second
 )
 
-// slowness is how much slower this machine is now than that on which limit was set: at least 1.
-// The numbers are sorted on as many goroutines as tests run at a time, so other load counts too.
-func slowness() float64 {
+// pace is how long this machine takes to sort numbers on as many goroutines as tests
+// run at a time. It includes other programs' load.
+func pace() time.Duration {
 	began := seams.Steady()
 	var workers sync.WaitGroup
 	for range together {
 		workers.Go(sortNumbers)
 	}
 	workers.Wait()
-	return max(1, float64(seams.Steady().Sub(began))/float64(paceOfLimit))
+	return seams.Steady().Sub(began)
 }
 
 func sortNumbers() {
@@ -32,4 +34,10 @@ func sortNumbers() {
 		numbers[i] = random.Uint64()
 	}
 	slices.Sort(numbers)
+}
+
+// slow reports whether a test that took so long at this pace is slow. A pace above
+// the reference counts as the reference.
+func slow(took, pace time.Duration) bool {
+	return took.Seconds()*min(1, referencePace.Seconds()/pace.Seconds()) > slowAfter.Seconds()
 }

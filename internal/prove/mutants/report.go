@@ -2,24 +2,23 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // line is a result for a reader.
 func (r result) line(verbose bool) string {
 	what := "found    "
-	if !r.Found {
+	switch {
+	case !r.Found:
 		what = "NOT FOUND"
+	case r.Slow:
+		what = "slow     "
 	}
-	told := ""
-	if r.Told != "" {
-		told = ", told as " + r.Told
-	}
-	text := fmt.Sprintf("%s %.2f s  %s (%s%s) by %s\n          %s", what, r.Seconds, r.Name, r.Promise, told, r.Test, r.Message+r.Why)
+	text := fmt.Sprintf("%s %.2f s  %s (%s) by %s\n          %s", what, r.Seconds, r.Name, r.Promise, r.Test, r.Message+r.Why)
 	if verbose {
 		text += "\n" + r.output
 	}
@@ -30,14 +29,19 @@ func (r result) line(verbose bool) string {
 type summary struct {
 	Total   int     `json:"mutants_total"`
 	Found   int     `json:"mutants_found"`
+	Slow    int     `json:"mutants_slow"` // found, but slowly
 	Slowest float64 `json:"mutants_slowest_seconds"`
+	Pace    int64   `json:"pace_milliseconds"` // of the machine
 }
 
-func summarize(results []result) summary {
-	s := summary{Total: len(results)}
+func summarize(results []result, pace time.Duration) summary {
+	s := summary{Total: len(results), Pace: pace.Milliseconds()}
 	for _, r := range results {
 		if r.Found {
 			s.Found++
+		}
+		if r.Found && r.Slow {
+			s.Slow++
 		}
 		s.Slowest = max(s.Slowest, r.Seconds)
 	}
@@ -58,42 +62,24 @@ func (s summary) verdict() error {
 	return nil
 }
 
-// The table stands between these lines of the document.
-const (
-	document   = "docs/RELIABILITY.md"
-	tableBegin = "<!-- mutants: written by go run ./internal/prove/mutants -table -->\n"
-	tableEnd   = "<!-- end of mutants -->\n"
-)
-
-// markdown is the table of the results.
-func markdown(results []result) string {
+// writeTable writes the results to out/mutants.md.
+func writeTable(root string, s summary, results []result) error {
 	var b strings.Builder
-	b.WriteString("| no. | mutant | breaks | found by | seconds |\n|---|---|---|---|---|\n")
+	fmt.Fprintf(&b, "# Mutants\n\n%d of %d found, %d slowly. The machine's pace is %d ms, the reference's %d ms.\n\n", s.Found, s.Total, s.Slow, s.Pace, referencePace.Milliseconds())
+	b.WriteString("| mutant | breaks | found by | seconds |\n|---|---|---|---|\n")
 	for _, r := range results {
-		number, seconds := "", fmt.Sprintf("%.1f", r.Seconds)
-		if r.Number > 0 {
-			number = fmt.Sprint(r.Number)
+		seconds := fmt.Sprintf("%.2f", r.Seconds)
+		switch {
+		case !r.Found:
+			seconds = "not found: " + r.Why
+		case r.Slow:
+			seconds += ", slow"
 		}
-		if !r.Found {
-			seconds = "not found"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | `%s` | %s |\n", number, strings.ReplaceAll(r.Name, "-", " "), r.Promise, r.Test, seconds)
+		fmt.Fprintf(&b, "| %s | %s | `%s` | %s |\n", strings.ReplaceAll(r.Name, "-", " "), r.Promise, r.Test, seconds)
 	}
-	return b.String()
-}
-
-// writeTable puts the table in its place, or prints it if there is none.
-func writeTable(root string, results []result) error {
-	name := filepath.Join(root, document)
-	text, err := os.ReadFile(name)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	name := filepath.Join(root, "out", "mutants.md")
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	before, rest, begins := strings.Cut(string(text), tableBegin)
-	_, after, ends := strings.Cut(rest, tableEnd)
-	if !begins || !ends {
-		fmt.Print(markdown(results))
-		return nil
-	}
-	return os.WriteFile(name, []byte(before+tableBegin+markdown(results)+tableEnd+after), 0o644)
+	return os.WriteFile(name, []byte(b.String()), 0o644)
 }

@@ -14,41 +14,38 @@ import (
 )
 
 const (
-	// limit is how long a test may take to find its mutant.
-	limit = 2 * time.Second
-	// patience is how long a test may run at all.
-	patience = 30 * time.Second
+	// patience ends a test that hangs.
+	patience = 10 * time.Minute
 	// together is how many tests run at a time.
 	together = 2
 )
 
-// result is the end of the trial of one mutant.
+// result is the result of one mutant's trial.
 type result struct {
-	Number  int     `json:"number,omitempty"`
 	Name    string  `json:"name"`
 	Promise string  `json:"promise"`
-	File    string  `json:"file"`
 	Test    string  `json:"test"` // its package and name
 	Found   bool    `json:"found"`
-	Seconds float64 `json:"seconds"`       // of the run of the test with the mutant
-	Told    string  `json:"told"`          // the promise that the failure itself names, if it does
+	Seconds float64 `json:"seconds"`       // the test took
+	Slow    bool    `json:"slow"`          // it would take more than slowAfter at the reference pace
 	Message string  `json:"message"`       // the first line of the failure
-	Why     string  `json:"why,omitempty"` // it does not count as found
+	Why     string  `json:"why,omitempty"` // it is not found
 
 	output string
 }
 
-// tryAll runs each mutant's test with it, and each test without any, and gives the
-// results to progress as they come.
+// tryAll runs each mutant's test with the mutant, and each test without one, and
+// passes the results to progress as they come.
 func (l *lab) tryAll(ctx context.Context, ms []mutant, progress func(result)) ([]result, error) {
+	l.pace = pace()
 	results := make([]result, len(ms))
 	healthy := make(map[string]func() error)
 	for _, m := range ms {
-		healthy[m.Package+" "+m.Test] = sync.OnceValue(func() error { return l.passes(ctx, m) })
+		healthy[m.dir+" "+m.test] = sync.OnceValue(func() error { return l.passes(ctx, m) })
 	}
 	var tell sync.Mutex
 	err := each(len(ms), func(i int) error {
-		if err := healthy[ms[i].Package+" "+ms[i].Test](); err != nil {
+		if err := healthy[ms[i].dir+" "+ms[i].test](); err != nil {
 			return err
 		}
 		results[i] = l.try(ctx, ms[i])
@@ -91,50 +88,32 @@ func each(n int, f func(i int) error) error {
 func (l *lab) passes(ctx context.Context, m mutant) error {
 	out, took, err := l.test(ctx, m, "")
 	if err != nil {
-		return fmt.Errorf("without a mutant, %s %s fails after %s: %w\n%s", m.Package, m.Test, took, err, out)
+		return fmt.Errorf("without a mutant, %s %s fails after %s: %w\n%s", m.dir, m.test, took, err, out)
 	}
 	if bytes.Contains(out, []byte("no tests to run")) {
-		return fmt.Errorf("mutant %s: %s has no test %s", m.Name, m.Package, m.Test)
+		return fmt.Errorf("mutant %s: %s has no test %s", m.name, m.dir, m.test)
 	}
 	return nil
 }
 
-// try runs the test with the mutant. If it was slow, it gets two more tries, and each has as much
-// more time as the machine is slower than that on which limit was set.
+// try runs the test with the mutant.
 func (l *lab) try(ctx context.Context, m mutant) result {
-	r := l.tryOnce(ctx, m, limit)
-	for again := 0; r.Why == slow && again < 2; again++ {
-		r = l.tryOnce(ctx, m, time.Duration(slowness()*float64(limit)))
-	}
-	return r
-}
-
-const slow = "found, but not within 2 s"
-
-func (l *lab) tryOnce(ctx context.Context, m mutant, limit time.Duration) result {
-	out, took, err := l.test(ctx, m, m.Name)
+	out, took, err := l.test(ctx, m, m.name)
 	r := result{
-		Number: m.Number, Name: m.Name, Promise: m.Promise, File: m.File, Test: m.Package + " " + m.Test,
-		Seconds: took.Seconds(), output: string(out),
-	}
-	r.Why = unfound(r.output, err)
-	if r.Why == "" || took > limit {
-		r.Message, r.Told = firstLine(r.output), told(r.output, m.Promise)
-	}
-	if r.Why == "" && took > limit {
-		r.Why = slow
+		Name: m.name, Promise: m.promise, Test: m.dir + " " + m.test, Seconds: took.Seconds(),
+		Slow: slow(took, l.pace), Message: firstLine(string(out)), Why: unfound(string(out), err), output: string(out),
 	}
 	r.Found = r.Why == ""
 	return r
 }
 
-// unfound says why a run of a test does not show that it finds the mutant.
+// unfound says why a test's run doesn't show that it finds the mutant.
 func unfound(output string, err error) string {
 	switch {
 	case err == nil:
 		return "the test passes"
 	case strings.Contains(output, "panic: test timed out"):
-		return "the test did not come to its end"
+		return "the test hangs"
 	case strings.HasPrefix(output, "panic: "), strings.Contains(output, "\npanic: "), strings.Contains(output, "\nfatal error: "):
 		return "the test panicked"
 	case !strings.Contains(output, "--- FAIL: "):
@@ -143,15 +122,15 @@ func unfound(output string, err error) string {
 	return ""
 }
 
-// test runs one test in its package's directory. The time that it took is that of the processor if this is less, because
-// other programs on the machine are no fault of the test.
+// test runs one test in its package's directory. took is the processor time if this
+// is less, because it depends less on other programs.
 func (l *lab) test(ctx context.Context, m mutant, switched string) (output []byte, took time.Duration, err error) {
-	args := []string{"-test.run", pattern(m.Test), "-test.timeout", patience.String(), "-test.count", "1"}
-	if l.rapid[m.Package] {
+	args := []string{"-test.run", pattern(m.test), "-test.timeout", patience.String(), "-test.count", "1"}
+	if l.rapid[m.dir] {
 		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime", "1ms") // a failure is enough, it need not be small
 	}
-	cmd := exec.CommandContext(ctx, l.binary(m.Package), args...)
-	cmd.Dir = filepath.Join(l.root, m.Package)
+	cmd := exec.CommandContext(ctx, l.binary(m.dir), args...)
+	cmd.Dir = filepath.Join(l.root, m.dir)
 	cmd.Env = append(os.Environ(), variable+"="+switched)
 	began := seams.Steady()
 	output, err = cmd.CombinedOutput()
@@ -186,20 +165,6 @@ func firstLine(output string) string {
 			return strings.ToValidUTF8(m[1][:maxMessage], "") + " ..."
 		}
 		return m[1]
-	}
-	return ""
-}
-
-// told is the promise that a failure names, with preference for the given one.
-func told(output, promise string) string {
-	named := regexp.MustCompile(`\b([OSAJCDWR]\d{1,2}):`).FindAllStringSubmatch(output, -1)
-	for _, m := range named {
-		if m[1] == promise {
-			return promise
-		}
-	}
-	if len(named) > 0 {
-		return named[0][1]
 	}
 	return ""
 }

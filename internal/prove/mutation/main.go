@@ -19,8 +19,9 @@
 // the first package with a failing test ends the trial. In each package only the tests
 // run that reach the changed code.
 //
-// A mutation is found if the tests fail, by an assertion, a panic or a time-out.
-// Time-outs are also counted apart. One that no test reaches survives untried. Those
+// A mutation is found if the tests fail, by an assertion or a panic, or hang: they
+// use many times their usual processor time, or never end. These time-outs are also
+// counted apart. One that no test reaches survives untried. Those
 // that cannot change the behaviour stand in equivalent.txt with the reason, and
 // do not count. Constants that are returned beside an error, and capacities of slices,
 // are not changed at all. The last line is a summary as JSON. The program ends with 1
@@ -66,8 +67,8 @@ func main() {
 	flag.IntVar(&o.max, "max", 0, "try at most `n` mutations (default: all)")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the order in which mutations are tried, and so of the choice that -max makes")
 	flag.IntVar(&o.together, "together", 2, "run the tests of `n` mutations at a time")
-	flag.IntVar(&o.patience, "patience", 10, "stop the tests after `n` times the time that they take unchanged")
-	flag.DurationVar(&o.least, "least", 5*time.Second, "but not before this `time`, because a busy machine stretches a short run most")
+	flag.IntVar(&o.patience, "patience", 10, "stop the tests after `n` times the processor time that they use unchanged")
+	flag.DurationVar(&o.least, "least", 5*time.Second, "but not before they used this `time`")
 	flag.DurationVar(&o.most, "most", 0, "of each package run only the quickest tests that reach a mutation and together take no longer than this `time` (default: all)")
 	flag.Float64Var(&o.floor, "floor", 90, "end with 1 if less than this `percentage` is found")
 	flag.BoolVar(&o.list, "list", false, "print the mutations and try none")

@@ -180,7 +180,7 @@ func TestQuickTestsFirst(t *testing.T) {
 	names := func(took ...time.Duration) (text string) {
 		var tests []*timed
 		for i, d := range took {
-			tests = append(tests, &timed{string(rune('a' + i)), d})
+			tests = append(tests, &timed{name: string(rune('a' + i)), took: d})
 		}
 		for _, part := range quickFirst(tests) {
 			for _, test := range part {
@@ -209,7 +209,7 @@ func TestQuickTestsFirst(t *testing.T) {
 
 // The quickest tests of a package run for as long as -most allows, and at least one.
 func TestMostTime(t *testing.T) {
-	tests := []*timed{{"a", 30}, {"b", 10}, {"c", 20}}
+	tests := []*timed{{name: "a", took: 30}, {name: "b", took: 10}, {name: "c", took: 20}}
 	for most, want := range map[time.Duration]string{0: "abc", 1: "b", 29: "b", 30: "bc", 59: "bc", 60: "bca"} {
 		got := ""
 		for _, test := range within(tests, most) {

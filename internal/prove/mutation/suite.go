@@ -84,18 +84,19 @@ func (s *suite) list(ctx context.Context, pattern string) ([]*timed, error) {
 }
 
 // limited starts a program with at most 8 GB of addresses, because a mutation may
-// make a loop that never ends and keeps all that it makes.
-const limited = `ulimit -v 8388608 2>/dev/null; exec "$@"`
+// make a loop that never ends and keeps all that it makes, and with a limit of
+// processor time, in seconds, which ends it.
+const limited = `ulimit -v 8388608 2>/dev/null; ulimit -t "$1"; shift; exec "$@"`
 
-// test runs tests by their names, for at most the limit, with a variable of the
-// environment set.
-func (s *suite) test(ctx context.Context, names []string, limit time.Duration, variable string) ([]byte, error) {
-	args := []string{"-c", limited, "sh", s.binary, "-test.short", "-test.failfast", "-test.count=1",
-		"-test.timeout", limit.String(), "-test.run", "^(" + strings.Join(names, "|") + ")$"}
+// test runs tests by their names, with a variable of the environment set, and returns
+// the processor time they used, at most so much.
+func (s *suite) test(ctx context.Context, names []string, processor time.Duration, variable string) (out []byte, used time.Duration, err error) {
+	args := []string{"-c", limited, "sh", strconv.Itoa(int(processor/time.Second) + 1), s.binary, "-test.short", "-test.failfast", "-test.count=1",
+		"-test.timeout", longest.String(), "-test.run", "^(" + strings.Join(names, "|") + ")$"}
 	if s.rapid {
 		args = append(args, "-rapid.nofailfile", "-rapid.shrinktime=1ms")
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit+5*time.Second) // for tests that do not even time out
+	ctx, cancel := context.WithTimeout(ctx, longest+time.Minute) // for tests that do not even time out
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", args...)
 	cmd.Dir = s.dir
@@ -104,5 +105,9 @@ func (s *suite) test(ctx context.Context, names []string, limit time.Duration, v
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second // for children that hold the output open
-	return cmd.CombinedOutput()
+	out, err = cmd.CombinedOutput()
+	if p := cmd.ProcessState; p != nil {
+		used = p.UserTime() + p.SystemTime()
+	}
+	return out, used, err
 }

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// timed is a test and how long it takes without a mutation.
+// timed is a test, how long it takes without a mutation, and the processor time it uses.
 type timed struct {
-	name string
-	took time.Duration
+	name       string
+	took, used time.Duration
 }
 
 // outcome is the end of a trial of one mutation.
@@ -26,7 +26,7 @@ const (
 	survived  outcome = iota
 	unreached         // survived, and no test runs the code
 	found
-	timedOut // found, because the tests did not end
+	timedOut // found, because the tests hang
 )
 
 type result struct {
@@ -35,7 +35,7 @@ type result struct {
 	elsewhere bool // found by the tests of a further package
 }
 
-// longest is how long a test may run without a mutation.
+// longest is how long tests may run. Those that take longer hang.
 const longest = 10 * time.Minute
 
 // unchanged runs each test alone without a mutation, and notes the mutations that it
@@ -65,10 +65,11 @@ func (t *trial) unchanged(ctx context.Context) error {
 func (s *suite) reach(ctx context.Context, test *timed) ([]int, error) {
 	list := s.binary + "-reached-" + test.name
 	began := seams.Steady()
-	if out, err := s.test(ctx, []string{test.name}, longest, reachedVariable+"="+list); err != nil {
+	out, used, err := s.test(ctx, []string{test.name}, longest, reachedVariable+"="+list)
+	if err != nil {
 		return nil, fmt.Errorf("%s %s fails without a mutation: %w\n%s", s.name, test.name, err, bytes.TrimSpace(out))
 	}
-	test.took = seams.Steady().Sub(began)
+	test.took, test.used = seams.Steady().Sub(began), used
 	text, err := os.ReadFile(list)
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err
@@ -194,14 +195,17 @@ func total(tests []*timed) (sum time.Duration) {
 	return sum
 }
 
-// tryWith runs some tests of a suite with a mutation.
+// tryWith runs some tests of a suite with a mutation. They hang if they use many
+// times their processor time, which other programs don't add to, or never end.
 func (t *trial) tryWith(ctx context.Context, m mutation, s *suite, tests []*timed) outcome {
 	var names []string
+	var used time.Duration
 	for _, test := range tests {
 		names = append(names, test.name)
+		used += test.used
 	}
-	limit := max(t.least, time.Duration(t.patience)*total(tests))
-	out, err := s.test(ctx, names, limit, onVariable+"="+strconv.Itoa(m.Number))
+	processor := max(t.least, time.Duration(t.patience)*used)
+	out, _, err := s.test(ctx, names, processor, onVariable+"="+strconv.Itoa(m.Number))
 	switch {
 	case err == nil:
 		return survived

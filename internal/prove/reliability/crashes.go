@@ -24,39 +24,23 @@ var stores = []string{"map", "pebble"}
 // every is more points than a story has.
 const every = 1_000_000
 
-// scenarios crashes every story at every point, on both stores. A short run crashes it on Pebble at some of them, because that
-// takes most of the time.
+// scenarios crashes every story at every point, on both stores.
 func scenarios(ctx context.Context, s *suite) error {
-	runs := []testRun{crashedOnce(every)}
-	if s.extent == short {
-		runs = []testRun{crashedOnce(every, "pebble"), crashedOnce(30, "map")}
-	}
 	return each(crashed, func(dir string) error {
-		var lines []line
-		for _, r := range runs {
-			r.dir = dir
-			more, _, err := s.test(ctx, r)
-			if err != nil {
-				return err
-			}
-			lines = append(lines, more...)
+		lines, _, err := s.test(ctx, testRun{
+			step: "scenarios", dir: dir, run: crashTests, skip: skipping("random"), crashtest: fmt.Sprintf("depth=1,budget=%d", every),
+		})
+		if err != nil {
+			return err
 		}
 		for _, st := range stories(lines) {
 			s.add("scenarios", 1)
 			s.add("points", float64(st.points))
 			s.add("points_pebble", float64(st.onPebble))
-			s.add("points_covered", float64(st.covered(s.extent)))
+			s.add("points_covered", float64(st.covered()))
 		}
 		return nil
 	})
-}
-
-// crashedOnce is a run of all stories of a package, each with a crash at up to so many of its points, on the stores that
-// are not skipped.
-func crashedOnce(most int, skipped ...string) testRun {
-	return testRun{
-		step: "scenarios", run: crashTests, skip: skipping(append(skipped, "random")...), crashtest: fmt.Sprintf("depth=1,budget=%d", most),
-	}
 }
 
 // story is a scenario that was crashed on both stores, at so many of its points.
@@ -65,13 +49,8 @@ type story struct {
 	points, onMap, onPebble int
 }
 
-// covered is how many points were crashed at where a run tries all of them.
-func (st story) covered(e extent) int {
-	if e == short {
-		return st.onMap
-	}
-	return min(st.onMap, st.onPebble)
-}
+// covered is how many points were crashed at, on both stores.
+func (st story) covered() int { return min(st.onMap, st.onPebble) }
 
 // stories are those of some test runs. The sub-tests of a test are runs of one story,
 // of which the longest counts.
@@ -110,8 +89,8 @@ func stories(lines []line) []story {
 // pairs crashes every story twice, at as many pairs of points as the floors need.
 func pairs(ctx context.Context, s *suite) error {
 	budgets := map[string]int{
-		"map":    of(s.extent, 165, 720, 1_000_000),
-		"pebble": of(s.extent, 72, 180, 10_000),
+		"map":    of(s.extent, 720, 1_000_000),
+		"pebble": of(s.extent, 180, 10_000),
 	}
 	return each(stores, func(store string) error {
 		other := map[string]string{"map": "pebble", "pebble": "map"}[store]
@@ -132,7 +111,7 @@ func pairs(ctx context.Context, s *suite) error {
 
 // takeOvers crashes every story at many points over a log, and under some random schedules: each crash is a take-over.
 func takeOvers(ctx context.Context, s *suite) error {
-	n, budget := of(s.extent, 6, 8, 1000), of(s.extent, 90, 120, 1_000_000)
+	n, budget := of(s.extent, 8, 1000), of(s.extent, 120, 1_000_000)
 	return each(crashed, func(dir string) error {
 		lines, _, err := s.test(ctx, testRun{
 			step: "take-overs", dir: dir, run: crashTests, skip: skipping("pebble"), crashtest: fmt.Sprintf("store=log,depth=1,budget=%d", budget),
@@ -162,7 +141,7 @@ func randomTests(dir string) string {
 	return crashTests
 }
 
-// checks is how many random schedules each test runs in a round: the floors take two rounds on the map and one on Pebble, those of -short take rounds of an eighth.
+// checks is how many random schedules each test runs in a round: the floors take two rounds on the map and one on Pebble.
 var checks = map[string]int{"map": 420, "pebble": 84}
 
 // random runs stories under random schedules, in rounds with a seed of their own,
@@ -197,7 +176,7 @@ func fill(ctx context.Context, s *suite) error {
 // round runs every story under some random schedules that the round chooses.
 func (s *suite) round(ctx context.Context, store string, round int) error {
 	n := checks[store]
-	n = of(s.extent, n/8, n, 20*n)
+	n = of(s.extent, n, 20*n)
 	return each(crashed, func(dir string) error {
 		lines, _, err := s.test(ctx, testRun{
 			step: "random", dir: dir, run: randomTests(dir), skip: skipping("map", "pebble"), crashtest: "store=" + store,

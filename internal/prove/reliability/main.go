@@ -2,14 +2,14 @@
 //
 //	go run ./internal/prove/reliability -budget 8m
 //	go run ./internal/prove/reliability -only scenarios,pairs
-//	go run ./internal/prove/reliability -short
 //	go run ./internal/prove/reliability -soak
 //
 // The tests stand beside the code that they prove. This command compiles each of their
 // binaries once and runs them with wider options, together with the commands that kill
 // real processes and put bugs into the library. Each figure has a floor; below one of
 // them the command ends with 1 and says which, how far, and the command that runs it
-// alone. docs/RELIABILITY.md explains the figures.
+// alone. docs/RELIABILITY.md explains the figures. They are also written to
+// out/reliability.md as a table, and to out/reliability.json.
 //
 // When the floors are reached, the rest of the budget goes to more random schedules.
 // The seed of these follows from the commit, is printed, and can be set. Ctrl-C ends
@@ -35,10 +35,8 @@ import (
 type options struct {
 	budget time.Duration
 	seed   uint64
-	json   string
 	only   []string
 	extent extent
-	update bool
 }
 
 func main() {
@@ -68,11 +66,8 @@ func parse(args []string) (o options, list bool, err error) {
 	f := flag.NewFlagSet("reliability", flag.ContinueOnError)
 	f.DurationVar(&o.budget, "budget", 8*time.Minute, "how long to add random schedules after the floors are reached")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the random schedules (default: from the commit)")
-	f.StringVar(&o.json, "json", "", "`file` for the figures as one JSON object (default: printed)")
 	only := f.String("only", "", "comma-separated `steps` to run (default: all; see -list)")
-	few := f.Bool("short", false, "the form for each commit: all stories at every point on the map, all mutants, histories and fail-overs, a tenth to a third of the rest")
 	many := f.Bool("soak", false, "the long form: 100 times the schedules, 1,000 kills; takes hours")
-	f.BoolVar(&o.update, "update", false, "write the table into docs/RELIABILITY.md")
 	f.BoolVar(&list, "list", false, "list the steps")
 	if err := f.Parse(args); err != nil {
 		return o, false, err
@@ -88,16 +83,8 @@ func parse(args []string) (o options, list bool, err error) {
 			return o, false, fmt.Errorf("there is no step %q: see -list", name)
 		}
 	}
-	switch {
-	case *few && *many:
-		return o, false, errors.New("-short and -soak exclude one another")
-	case *few:
-		o.extent = short
-	case *many:
+	if *many {
 		o.extent = soak
-	}
-	if o.update && (len(o.only) > 0 || o.extent == short) {
-		return o, false, errors.New("-update needs all steps and their whole floors: leave -only and -short out")
 	}
 	return o, list, nil
 }
@@ -128,7 +115,7 @@ func run(ctx context.Context, o options) error {
 	r := s.report()
 	s.screen.line("")
 	fmt.Printf("\n%s\n%s\n", r.text(s.ran), r.times())
-	if err := r.write(s); err != nil {
+	if err := r.write(s.root); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -200,28 +187,18 @@ func choose(names []string) []step {
 // cores is how many jobs run at a time: the suite is made for a machine of two.
 const cores = 2
 
-// write writes the JSON object and, if wanted, the table of the document.
-func (r report) write(s *suite) error {
+// write writes the figures to out/reliability.json and out/reliability.md.
+func (r report) write(root string) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	if s.json == "" {
-		fmt.Printf("%s\n", text)
-	} else if err := os.WriteFile(s.json, append(text, '\n'), 0o644); err != nil {
+	dir := filepath.Join(root, "out")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if !s.update {
-		return nil
-	}
-	name := filepath.Join(s.root, "docs", "RELIABILITY.md")
-	document, err := os.ReadFile(name)
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "reliability.json"), append(text, '\n'), 0o644); err != nil {
 		return err
 	}
-	changed, err := between(string(document), r.markdown())
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, []byte(changed), 0o644)
+	return os.WriteFile(filepath.Join(dir, "reliability.md"), []byte(r.markdown()), 0o644)
 }

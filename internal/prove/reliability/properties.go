@@ -44,7 +44,7 @@ func properties(ctx context.Context, s *suite) error {
 
 // property runs one test twice: with few inputs, and with as many as fit.
 func (s *suite) property(ctx context.Context, p property) error {
-	long := of(s.extent, propertyTime, propertyTime, 60*propertyTime)
+	long := of(s.extent, propertyTime, 60*propertyTime)
 	few, took, err := s.draw(ctx, p, fewInputs, s.seed)
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ func (r report) MarshalJSON() ([]byte, error) {
 	for _, f := range table {
 		fmt.Fprintf(&b, `,%q:%s`, f.name, plain(r.values[f.name]))
 	}
-	fmt.Fprintf(&b, `,"short":%t,"soak":%t,"processor_seconds":{`, r.extent == short, r.extent == soak)
+	fmt.Fprintf(&b, `,"soak":%t,"processor_seconds":{`, r.extent == soak)
 	for i, s := range r.steps {
 		if i > 0 {
 			b.WriteByte(',')
@@ -82,16 +82,10 @@ func (r report) text(ran func(step string) bool) string {
 	return b.String()
 }
 
-// Marks between which docs/RELIABILITY.md has the latest run.
-const (
-	beginMark = "<!-- figures: written by go run ./internal/prove/reliability -update -->"
-	endMark   = "<!-- end of figures -->"
-)
-
-// markdown is the table for docs/RELIABILITY.md.
+// markdown is the table for out/reliability.md.
 func (r report) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Commit `%s`, %s, %s, seed %d, %s.\n\n", r.commit, r.date.Format("2 January 2006"), machine(), r.seed,
+	fmt.Fprintf(&b, "# Reliability\n\nCommit `%s`, %s, %s, seed %d, %s.\n\n", r.commit, r.date.Format("2 January 2006"), machine(), r.seed,
 		(time.Duration(r.seconds) * time.Second).String())
 	b.WriteString("| figure | value | floor | counts |\n|---|---|---|---|\n")
 	for _, f := range table {
@@ -107,16 +101,6 @@ func machine() string {
 		name = runtime.GOOS
 	}
 	return fmt.Sprintf("%d cores, %s, %s", runtime.NumCPU(), name, runtime.Version())
-}
-
-// between puts text between the marks of a document.
-func between(document, text string) (string, error) {
-	before, rest, ok := strings.Cut(document, beginMark)
-	_, after, closed := strings.Cut(rest, endMark)
-	if !ok || !closed {
-		return "", fmt.Errorf("the document has no place for the figures: the lines %s and %s", beginMark, endMark)
-	}
-	return before + beginMark + "\n\n" + strings.TrimSpace(text) + "\n\n" + endMark + after, nil
 }
 
 // times is where the time went.

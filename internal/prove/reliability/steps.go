@@ -29,10 +29,10 @@ var raced = []string{"object", "jobs/continuous", "jobs/debounce", "jobs/workerp
 // reached, under the race detector.
 func race(ctx context.Context, s *suite) error {
 	if _, _, err := s.test(ctx, testRun{step: "race", dir: "internal/prove/realtime", run: ".", race: true,
-		args: []string{fmt.Sprintf("-rounds=%d", of(s.extent, 3, 12, 120))}}); err != nil {
+		args: []string{fmt.Sprintf("-rounds=%d", of(s.extent, 12, 120))}}); err != nil {
 		return err
 	}
-	n := of(s.extent, 22, 56, 1120)
+	n := of(s.extent, 56, 1120)
 	for round := 0; s.value("race_schedules") < s.floor("race_schedules"); round++ {
 		err := each(raced, func(dir string) error {
 			lines, _, err := s.test(ctx, testRun{

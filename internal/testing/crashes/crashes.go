@@ -1,7 +1,8 @@
-// Package crashes is how the scenarios of this repository are crashed in its own
-// tests: at every point and at pairs of points over a map, at points over
-// Pebble, and at random, each as a sub-test of its own. internal/prove/reliability runs the
-// same sub-tests with wider options.
+// Package crashes crashes the scenarios of this repository's own tests: at every
+// point and at pairs of points over a map, at points over Pebble, and at random,
+// each as a subtest of its own. An ordinary run tries a part of the pairs; the
+// environment of scripts/prove asks for more, and internal/prove/reliability runs
+// the same subtests with options of its own.
 package crashes
 
 import (
@@ -12,15 +13,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/testing/prove"
 )
 
-// Budgets of an ordinary run of the tests, in plans. A story with more points or pairs logs
-// which share of them it tried; internal/prove/reliability tries more. On the map a story is
-// crashed at each of its points first, so that only pairs are left out.
+// Plans of a scenario in an ordinary run of the tests, and in scripts/prove. A scenario
+// on the map is crashed once at each of its points first, so only pairs are left out. A
+// scenario with more points or pairs logs the share it tried.
 const (
-	pairs    = 250
-	short    = 150 // with -short, where each plan costs ten times as much
-	onPebble = 12  // because a plan costs there three times as much, and tells little that is new
+	plans, allPlans       = 100, 250
+	onPebble, allOnPebble = 8, 12 // a plan costs three times as much there, and finds little that is new
 )
 
 // A simulated host lives for about a millisecond, so that collecting its garbage at every
@@ -32,20 +33,28 @@ func init() {
 	debug.SetMemoryLimit(512 << 20)
 }
 
-// Try crashes a scenario in the sub-tests "map", "pebble" and "random". Options
-// are those of all three; a Budget among them takes the place of the usual one on the map.
+// Budget is harness.Budget, but in an ordinary run no more than the usual number of plans.
+func Budget(n int) harness.Option {
+	if !prove.Long() {
+		n = min(n, plans)
+	}
+	return harness.Budget(n)
+}
+
+// Try crashes a scenario in the subtests "map", "pebble" and "random". The options
+// apply to all three. A Budget among them replaces the usual one on the map.
 func Try(t *testing.T, scenario harness.Scenario, opts ...harness.Option) {
 	t.Helper()
-	budget := pairs
-	if testing.Short() {
-		budget = short
+	onMap, pebble := plans, onPebble
+	if prove.Long() {
+		onMap, pebble = allPlans, allOnPebble
 	}
 	with := func(options ...harness.Option) []harness.Option { return slices.Concat(options, opts) }
 	t.Run("map", func(t *testing.T) {
-		harness.Exhaust(t, scenario, with(harness.Budget(budget), harness.Depth(2))...)
+		harness.Exhaust(t, scenario, with(harness.Budget(onMap), harness.Depth(2))...)
 	})
 	t.Run("pebble", func(t *testing.T) {
-		harness.Exhaust(t, scenario, append(with(harness.PebbleStore()), harness.Budget(onPebble))...)
+		harness.Exhaust(t, scenario, append(with(harness.PebbleStore()), harness.Budget(pebble))...)
 	})
 	t.Run("random", func(t *testing.T) {
 		harness.Check(t, func(s *harness.Sim, _ *rapid.T) { scenario(s) }, opts...)

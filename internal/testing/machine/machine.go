@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,8 @@ type World struct {
 	Disk *crashfs.FS
 
 	mu      sync.Mutex
+	few     bool // only each fifth step of the engine counts
+	engine  int  // steps of the engine
 	steps   int
 	crashAt int // the machine is off from this step on; -1: never
 	last    string
@@ -50,15 +53,24 @@ func New(t testing.TB, crashAt int) *World {
 func (w *World) step(what string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.crashAt >= 0 && w.steps > w.crashAt {
+		return errOff
+	}
+	if w.few && ofEngine.MatchString(what) {
+		if w.engine++; w.engine%5 != 0 {
+			return nil
+		}
+	}
 	w.steps++
 	if w.crashAt < 0 || w.steps <= w.crashAt {
 		return nil
 	}
-	if w.steps == w.crashAt+1 {
-		w.last = what
-	}
+	w.last = what
 	return errOff
 }
+
+// ofEngine matches the steps that are most of a life: operations on the engine's files, and their uploads.
+var ofEngine = regexp.MustCompile(`^put |\.(sst|log|dbtmp)\b|\.sums|MANIFEST|OPTIONS`)
 
 // Off reports whether the machine is off, and the step at which that was.
 func (w *World) Off() (at string, off bool) {

@@ -1,8 +1,9 @@
-// Package outside finds the programs of others that tests run.
+// Package outside finds the external programs that some tests need.
 //
-// A test that needs one is skipped where the program is not installed. With the variable of the program
-// set to "required" the test fails instead, and with "later" it is skipped although the program is
-// there: CI runs each of these tests once, in the step that installs what they need.
+// A test that needs one runs only if the program's environment variable is
+// set to "required", as .ci/run does after installing all of them. It then
+// fails if the program is missing. Otherwise it is skipped, so that go test
+// takes the same time whatever a machine has installed.
 package outside
 
 import (
@@ -31,59 +32,44 @@ func Python(t testing.TB) string {
 	return find(t, "HOLDFAST_PYTHON", "python3", "python3")
 }
 
-// Git returns the path of git. Its variable is HOLDFAST_GIT, without which the test is skipped, because a release takes minutes.
-func Git(t testing.TB) string {
-	t.Helper()
-	if os.Getenv("HOLDFAST_GIT") != required {
-		t.Skip("NOT RUN: it takes minutes: set HOLDFAST_GIT=" + required)
-	}
-	return find(t, "HOLDFAST_GIT", "git", "git")
-}
-
-// Postgres returns the directory with the programs of PostgreSQL, see pgtest.Find. Its variable is HOLDFAST_POSTGRES.
+// Postgres returns the directory with PostgreSQL's programs; see pgtest.Find.
+// Its variable is HOLDFAST_POSTGRES.
 func Postgres(t testing.TB) string {
 	t.Helper()
-	putOff(t, "HOLDFAST_POSTGRES")
+	need(t, "HOLDFAST_POSTGRES", "postgresql")
 	bin, err := pgtest.Find()
 	if err != nil {
-		missing(t, "HOLDFAST_POSTGRES", "initdb", "postgresql")
+		missing(t, "initdb", "postgresql")
 	}
 	return bin
 }
 
-// Values of the variables.
-const (
-	required = "required" // the test fails without its program
-	later    = "later"    // the test is skipped
-)
+// required is the value of a variable that lets the program's tests run.
+const required = "required"
 
-// find returns the path of the first of the names that is installed. debian is the package that has it.
+// find returns the path of the first of the names that is installed. debian is the package that contains it.
 func find(t testing.TB, variable, debian string, names ...string) string {
 	t.Helper()
-	putOff(t, variable)
+	need(t, variable, debian)
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
 	}
-	missing(t, variable, names[0], debian)
+	missing(t, names[0], debian)
 	return ""
 }
 
-// putOff skips a test that another run of the tests is going to run.
-func putOff(t testing.TB, variable string) {
+// need skips a test whose program isn't required in this run.
+func need(t testing.TB, variable, debian string) {
 	t.Helper()
-	if os.Getenv(variable) == later {
-		t.Skipf("NOT RUN: %s is %s", variable, later)
+	if os.Getenv(variable) != required {
+		t.Skipf("NOT RUN: it needs the Debian package %s and %s=%s", debian, variable, required)
 	}
 }
 
-// missing ends a test for which a program is missing.
-func missing(t testing.TB, variable, name, debian string) {
+// missing fails a test whose program is not installed.
+func missing(t testing.TB, name, debian string) {
 	t.Helper()
-	const told = "NOT RUN: %s is not installed: apt-get install --no-install-recommends %s"
-	if os.Getenv(variable) == required {
-		t.Fatalf(told, name, debian)
-	}
-	t.Skipf(told, name, debian)
+	t.Fatalf("%s is not installed: apt-get install --no-install-recommends %s", name, debian)
 }

@@ -1,21 +1,29 @@
-// Package seeds fixes the seed of the property tests of this repository, so that
-// go test does the same in each run. A test package that draws its inputs imports
-// it for that effect alone; a test of internal/lint sees to it.
+// Package seeds fixes the seed of the repository's property tests, so that every
+// run of go test draws the same inputs, and draws fewer of them than scripts/prove.
+// A test package that draws its inputs imports it for that effect alone; a test of
+// internal/lint checks this.
 //
 // The flag -rapid.seed and the variable RAPID_SEED choose another seed, and
-// -rapid.seed=0 a random one. internal/prove/reliability runs the property tests with a seed
-// that follows from the commit.
+// -rapid.seed=0 a random one. -rapid.checks and RAPID_CHECKS choose another number
+// of inputs. internal/prove/reliability sets both, with a seed that follows from the
+// commit.
 package seeds
 
 import (
 	"flag"
 	"fmt"
 
-	_ "pgregory.net/rapid" // defines the flag, before this package is initialized
+	_ "pgregory.net/rapid" // defines the flags before this package is initialized
+
+	"github.com/holdfast-dev/holdfast/internal/testing/prove"
 )
 
-// fixed is the seed of a run that names none. Its value does not matter.
-const fixed = "20250711"
+const (
+	// fixed is the seed of a run that sets none. Its value does not matter.
+	fixed = "20250711"
+	// checks is the number of inputs that a test draws in an ordinary run.
+	checks = "25"
+)
 
 func init() {
 	if err := fix(flag.CommandLine); err != nil {
@@ -23,15 +31,26 @@ func init() {
 	}
 }
 
-// fix sets the seed, unless the environment has. The command line is read later,
-// and so wins.
+// fix sets the seed and the number of inputs unless the environment has. The
+// command line is parsed later, so it wins.
 func fix(flags *flag.FlagSet) error {
-	f := flags.Lookup("rapid.seed")
-	if f == nil {
-		return fmt.Errorf("seeds: rapid has no flag -rapid.seed any more: find its new name")
+	if err := set(flags, "rapid.seed", "0", fixed); err != nil {
+		return err
 	}
-	if f.Value.String() != "0" {
+	if prove.Long() {
 		return nil
 	}
-	return f.Value.Set(fixed)
+	return set(flags, "rapid.checks", "100", checks)
+}
+
+// set sets a flag of rapid that still has rapid's own default.
+func set(flags *flag.FlagSet, name, initial, value string) error {
+	f := flags.Lookup(name)
+	if f == nil {
+		return fmt.Errorf("seeds: rapid no longer defines -%s: find its new name", name)
+	}
+	if f.Value.String() != initial {
+		return nil
+	}
+	return f.Value.Set(value)
 }

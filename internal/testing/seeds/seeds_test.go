@@ -33,13 +33,19 @@ func TestRunsDrawTheSame(t *testing.T) {
 	if other := draws(t, "", "-rapid.seed=0"); other == draws(t, "", "-rapid.seed=0") {
 		t.Error("seed 0 is not random")
 	}
+	few, all := strings.Count(draws(t, ""), "\n"), strings.Count(draws(t, "", "-rapid.checks=100"), "\n")
+	if few != 25 || all != 100 {
+		t.Errorf("a run drew %d inputs, and with -rapid.checks=100 %d", few, all)
+	}
 }
 
 // draws are the draws of a process of this test.
 func draws(t *testing.T, seed string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"-test.run=^TestDraws$", "-test.v"}, args...)...)
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "RAPID_") }), drawn+"=1")
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "RAPID_") || strings.HasPrefix(v, "HOLDFAST_PROVE=")
+	}), drawn+"=1")
 	if seed != "" {
 		cmd.Env = append(cmd.Env, "RAPID_SEED="+seed)
 	}

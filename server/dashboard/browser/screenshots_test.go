@@ -17,10 +17,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Each page shows itself in a light and a dark picture, for the documents. HOLDFAST_SCREENSHOTS names the directory to
-// keep them in:
+// Each page shows itself in a light and a dark picture, and docs/pages has three of them. HOLDFAST_SCREENSHOTS names
+// the directory to keep all of them in:
 //
-//	HOLDFAST_SCREENSHOTS=$PWD/docs/pages go test -run Screenshots ./server/dashboard/browser
+//	mkdir -p out/pages
+//	HOLDFAST_SCREENSHOTS=$PWD/out/pages go test -run Screenshots ./server/dashboard/browser
 func TestScreenshots(t *testing.T) {
 	dir := cmp.Or(os.Getenv("HOLDFAST_SCREENSHOTS"), t.TempDir())
 	s := furnish(newProfile(t, "light"))

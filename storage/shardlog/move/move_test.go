@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast/internal/testing/machine"
+	"github.com/holdfast-dev/holdfast/internal/testing/prove"
 	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/shardlog"
@@ -108,7 +109,7 @@ func TestCrashesOfImport(t *testing.T) {
 	begin := func(w *machine.World) error { return filled(w, "1") }
 	life := func(w *machine.World) error { return options(w).Import(t.Context(), "data", "shop") }
 	var directory, neither, log, undone int
-	machine.EveryStep(t, begin, life, func(about string, w *machine.World) {
+	machine.EveryStep(t, prove.Long(), begin, life, func(about string, w *machine.World) {
 		begun := w.Head().First > 1
 		switch got, err := value(storage.Open(w.Plain("data"))); {
 		case err == nil && (begun || got != "1"):
@@ -167,7 +168,7 @@ func crashesOfExport(t *testing.T, dir string) {
 	}
 	life := func(w *machine.World) error { return options(w).Export(t.Context(), dir) }
 	var directory, neither, log int
-	machine.EveryStep(t, begin, life, func(about string, w *machine.World) {
+	machine.EveryStep(t, prove.Long(), begin, life, func(about string, w *machine.World) {
 		ended := w.Head().Exported()
 		look, err := storage.OpenReadOnly(w.Plain(dir))
 		opens := err == nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast/internal/testing/machine"
+	"github.com/holdfast-dev/holdfast/internal/testing/prove"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/shardlog"
 )
@@ -45,7 +46,7 @@ func TestCrashesOfTakeAndTrim(t *testing.T) {
 		}
 		return errors.Join(machine.Set(s, "x", "1"), take(w, s), s.Close())
 	}
-	machine.EveryStep(t, begin, life, func(about string, w *machine.World) {
+	machine.EveryStep(t, prove.Long(), begin, life, func(about string, w *machine.World) {
 		all, err := w.Log.Snapshots(t.Context(), 0)
 		machine.Must(t, about, err)
 		for _, s := range all {
@@ -102,7 +103,7 @@ func crashesOfRestore(t *testing.T, dir string) {
 		return err
 	}
 	refused, opened := 0, 0
-	machine.EveryStep(t, begin, life, func(about string, w *machine.World) {
+	machine.EveryStep(t, prove.Long(), begin, life, func(about string, w *machine.World) {
 		want := w.All(nil)
 		got, err := w.CaughtUp(dir)
 		switch {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -15,6 +16,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/storage"
+	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
 // ticker is a job type. raw writes rows into its objects that a correct runtime would
@@ -219,7 +221,7 @@ func TestScrubOfAWakeUpThatFails(t *testing.T) {
 		return 0, errors.Join(r.st.Storage().Put(ctx, "meta", named(r.st, meta)), r.st.SetAlarm(ctx, at), r.st.Driver().SetLabel(ctx, "completed"))
 	})
 	h := open(t, dir, failing)
-	at := time.Now().Round(0).UTC()
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	if _, err := fail.Call(t.Context(), h, "a", at); err != nil {
 		t.Fatal(err)
 	}
@@ -302,30 +304,38 @@ func TestScrubRepairs(t *testing.T) {
 // Proves R6: a scrub ends with its context, and takes no healthy store for a
 // broken one while jobs run in it.
 func TestScrubUnderLoad(t *testing.T) {
-	busy := continuous.New(continuous.Config[int]{
-		Name: "busy", Schedule: jobs.Every(time.Millisecond),
-		Run: func(_ context.Context, run *continuous.Run[int]) error { run.State++; return nil },
-	})
-	h := open(t, t.TempDir(), busy)
-	defer shut(t, h)
-	for n := range 20 {
-		if _, err := busy.Start(t.Context(), h, fmt.Sprint(n), 0); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		busy := continuous.New(continuous.Config[int]{
+			Name: "busy", Schedule: jobs.Every(time.Millisecond),
+			Run: func(_ context.Context, run *continuous.Run[int]) error { run.State++; return nil },
+		})
+		h, err := object.Open(object.Options{Storage: storage.Options{Engine: memstore.New()}}, busy)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	for range 3 {
-		seen, err := recovery.Scrub(t.Context(), h, recovery.ScrubOptions{Repair: true, Pause: time.Millisecond})
-		if err != nil || len(seen.Findings) > 0 || seen.Objects != 20 {
-			t.Fatalf("%s, %v", list(seen), err)
+		defer shut(t, h)
+		for n := range 20 {
+			if _, err := busy.Start(t.Context(), h, fmt.Sprint(n), 0); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	enough := errors.New("enough")
-	cancel(enough)
-	err := recovery.ScrubEvery(ctx, h, time.Hour, recovery.ScrubOptions{}, func(recovery.Scrubbed) { t.Error("a finding") })
-	if !errors.Is(err, enough) {
-		t.Errorf("ScrubEvery ends with %v", err)
-	}
+		for range 100 {
+			seen, err := recovery.Scrub(t.Context(), h, recovery.ScrubOptions{Repair: true, Pause: time.Millisecond})
+			if err != nil || len(seen.Findings) > 0 || seen.Objects != 20 {
+				t.Fatalf("%s, %v", list(seen), err)
+			}
+		}
+		if runs, err := busy.State(t.Context(), h, "0"); err != nil || runs < 50 {
+			t.Errorf("beside the scrubs a job ran %d times, %v", runs, err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		enough := errors.New("enough")
+		cancel(enough)
+		err = recovery.ScrubEvery(ctx, h, time.Hour, recovery.ScrubOptions{}, func(recovery.Scrubbed) { t.Error("a finding") })
+		if !errors.Is(err, enough) {
+			t.Errorf("ScrubEvery ends with %v", err)
+		}
+	})
 }
 
 // Proves R6: the report as a table.

@@ -121,7 +121,7 @@ func TestImportRefusesLetters(t *testing.T) {
 	if err := transfer.Export(context.Background(), h, bob, io.Discard, transfer.ExportOptions{}); err == nil {
 		t.Error("O28: a refused import has stored something")
 	}
-	large := object.Copy{ID: bob, Execution: &object.OpenExecution{Since: time.Now(), Data: make([]byte, 16<<20)}}
+	large := object.Copy{ID: bob, Execution: &object.OpenExecution{Since: far, Data: make([]byte, 16<<20)}}
 	if err := h.Import(context.Background(), object.Import{Copy: large, Rows: oneKey}); !errors.Is(err, object.ErrBatchTooLarge) {
 		t.Errorf("O28: an open execution of 16 MiB gives %v", err)
 	}

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-dev/holdfast/admin/transfer"
 	"github.com/holdfast-dev/holdfast/object"
@@ -26,7 +25,7 @@ func resealed(file string) string {
 // Proves O28: a file that no export has written is refused with the number of the line, and
 // nothing is stored.
 func TestImportRefuses(t *testing.T) {
-	_, _, file := filled(t, time.Now().Add(time.Hour))
+	_, _, file := filled(t, far)
 	lines := strings.SplitAfter(file, "\n") // header, alarm, execution, two events, four keys, three marks, sum; the key total is the third
 	swapped := func(i, j int) string {
 		l := append([]string{}, lines...)
@@ -133,7 +132,7 @@ func (c *changing) Seek(at int64, whence int) (int64, error) {
 // Proves O28: a file that changes while it is read is refused, and of the portions that were
 // stored already nothing is left.
 func TestImportOfAFileThatChanges(t *testing.T) {
-	s, from, _ := filled(t, time.Now().Add(time.Hour))
+	s, from, _ := filled(t, far)
 	for i := range 4 {
 		if _, err := s.put.Call(context.Background(), from, "bob", map[string][]byte{fmt.Sprint(i): bytes.Repeat([]byte("v"), 300)}); err != nil {
 			t.Fatal(err)
@@ -178,7 +177,7 @@ func numberOf(t *testing.T, h *object.Host) uint64 {
 // file panics, and one that is taken leaves a store without a contradiction, from which the
 // object comes again.
 func FuzzImport(f *testing.F) {
-	_, _, file := filled(f, time.Now().Add(time.Hour))
+	_, _, file := filled(f, far)
 	f.Add(file, false)
 	f.Add(resealed(strings.Replace(file, `"499"`, `"498"`, 1)), true)
 	for _, line := range strings.SplitAfter(file, "\n") {

@@ -3,6 +3,7 @@ package lint
 import (
 	"go/ast"
 	"go/token"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,7 +116,7 @@ func importNames(s source) map[string]string {
 		case p == "math/rand/v2":
 			names["rand"] = p
 		default:
-			names[p] = p
+			names[path.Base(p)] = p
 		}
 	}
 	return names

@@ -33,17 +33,6 @@ func tidyProblems(s source) []string {
 			problems = append(problems, s.at(s.file.FileStart, "line %d says %s: finish it, or open an issue and say in the comment what holds today", i+1, mark))
 		}
 	}
-	names := importNames(s)
-	ast.Inspect(s.file, func(n ast.Node) bool {
-		sel, ok := n.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		if id, ok := sel.X.(*ast.Ident); ok && s.test() && names[id.Name] == "time" && sel.Sel.Name == "Sleep" && !bubbled(s) {
-			problems = append(problems, s.at(n.Pos(), "time.Sleep in a test: wait for the event itself, or run the test in a synctest bubble or a harness.Sim"))
-		}
-		return true
-	})
 	return problems
 }
 
@@ -64,20 +53,6 @@ func skipProblems(s source) []string {
 	return problems
 }
 
-// bubbled says whether the time of the test file's tests may be virtual: the file
-// imports synctest, or it calls the helper bubble of its package, which does.
-func bubbled(s source) bool {
-	if strings.Contains(s.text, "bubble(t, func(") {
-		return true
-	}
-	for _, p := range s.imports() {
-		if p == "testing/synctest" {
-			return true
-		}
-	}
-	return false
-}
-
 func TestFilesAreFinished(t *testing.T) {
 	for _, s := range loadHouse(t) {
 		report(t, tidyProblems(s))
@@ -95,8 +70,6 @@ func TestUnfinishedIsSeen(t *testing.T) {
 	wantProblems(t, tidyProblems(sample(t, "x/x.go", long)), "more than 500")
 	wantProblems(t, tidyProblems(sample(t, "x/x_test.go", long)))
 	wantProblems(t, tidyProblems(sample(t, "x/x.go", "package x // TO"+"DO: more\n")), "line 1")
-	const test = "package x\nimport \"time\"\nfunc f(t *testing.T) { time.Sleep(1) }\n"
-	wantProblems(t, tidyProblems(sample(t, "x/x_test.go", test)), "time.Sleep")
 	const skip = "package x\nfunc f(t testing.TB) { t.Skipf(``) }\n"
 	wantProblems(t, skipProblems(sample(t, "server/x_test.go", skip)), "did not run")
 	wantProblems(t, skipProblems(sample(t, "internal/testing/x/x.go", skip)), "did not run")

@@ -53,7 +53,7 @@ var (
 	send = object.Handle(parcels, "send", func(p *parcel, ctx context.Context, _ struct{}) (jobs.Meta, error) {
 		err := p.Turn(ctx, p.Create)
 		if err == nil {
-			err = p.PauseUntil(ctx, "waits for the van", time.Now().Add(time.Hour))
+			err = p.PauseUntil(ctx, "waits for the van", p.Now().Add(time.Hour))
 		}
 		return p.Meta(), err
 	})

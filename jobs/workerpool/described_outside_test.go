@@ -131,10 +131,10 @@ func (o outside) nacks(claims []workerpool.Claim[int]) {
 	if s := nack(claims[0], `, "error": "torn", "permanent": true`); s.State != workerpool.Dead || s.Failures[0].Error != "torn" {
 		o.Errorf("permanent: %+v", s)
 	}
-	if s := nack(claims[2], `, "after": "1h"`); s.State != workerpool.Pending || time.Until(s.NotBefore) < 50*time.Minute || s.Failures[0].Error != "nack" {
+	if s := nack(claims[2], `, "after": "1h"`); s.State != workerpool.Pending || s.NotBefore.Sub(s.Enqueued) < time.Hour || s.Failures[0].Error != "nack" {
 		o.Errorf("after: %+v", s)
 	}
-	if s := nack(claims[3], `, "snooze": "1h"`); s.State != workerpool.Pending || time.Until(s.NotBefore) < 50*time.Minute || len(s.Failures) != 0 {
+	if s := nack(claims[3], `, "snooze": "1h"`); s.State != workerpool.Pending || s.NotBefore.Sub(s.Enqueued) < time.Hour || len(s.Failures) != 0 {
 		o.Errorf("snooze: %+v", s)
 	}
 }

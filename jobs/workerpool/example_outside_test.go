@@ -15,7 +15,7 @@ import (
 )
 
 // Prints has no Work: printers claim its tasks.
-var Prints = workerpool.New(workerpool.Config[string, int]{Name: "print", Lease: time.Minute})
+var Prints = workerpool.New(workerpool.Config[string, int]{Name: "print", Lease: time.Hour})
 
 // printOut claims up to ten tasks and prints them. It is called by the program that has
 // the store; a printer elsewhere would reach it through an API of that program.

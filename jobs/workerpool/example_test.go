@@ -28,7 +28,7 @@ var shout = workerpool.New(workerpool.Config[string, string]{
 })
 
 // parcels is a pool for outside workers: it has no Work.
-var parcels = workerpool.New(workerpool.Config[string, string]{Name: "parcels", Lease: time.Minute})
+var parcels = workerpool.New(workerpool.Config[string, string]{Name: "parcels", Lease: time.Hour})
 
 // withHost runs an example on a host in a new directory. A program names one that stays.
 func withHost(example func(ctx context.Context, h *object.Host), defs ...object.Definition) {

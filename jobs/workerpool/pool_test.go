@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/internal/testing/loglines"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 	"github.com/holdfast-dev/holdfast/object"
@@ -30,9 +31,7 @@ func open(t testing.TB, dir string, defs ...object.Definition) *object.Host {
 
 func shut(t testing.TB, h *object.Host) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	if err := h.Shutdown(ctx); err != nil && !errors.Is(err, object.ErrShutdown) {
+	if err := h.Shutdown(context.Background()); err != nil && !errors.Is(err, object.ErrShutdown) {
 		t.Error(err)
 	}
 }
@@ -335,19 +334,20 @@ func TestFailuresOfTheWork(t *testing.T) {
 			return 1, nil
 		},
 	})
-	h := open(t, t.TempDir(), p)
-	for in, want := range map[string]string{"panic": "ouch", "output": "unsupported type", "large": "too large", "slow": "timed out"} {
-		ref := must(p.Enqueue(ctx, h, in))
-		if _, err := p.Wait(ctx, h, ref.ID); !errors.Is(err, workerpool.ErrFailed) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", in, err)
+	inBubble(t, p, func(t *testing.T, h *object.Host, _ *loglines.Recorder) {
+		for in, want := range map[string]string{"panic": "ouch", "output": "unsupported type", "large": "too large", "slow": "timed out"} {
+			ref := must(p.Enqueue(ctx, h, in))
+			if _, err := p.Wait(ctx, h, ref.ID); !errors.Is(err, workerpool.ErrFailed) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", in, err)
+			}
 		}
-	}
-	if _, err := p.Wait(ctx, h, must(p.Enqueue(ctx, h, "good")).ID); err != nil {
-		t.Error(err)
-	}
-	if n := must(p.ReplayAll(ctx, h)); n != 4 {
-		t.Errorf("replayed %d", n)
-	}
+		if _, err := p.Wait(ctx, h, must(p.Enqueue(ctx, h, "good")).ID); err != nil {
+			t.Error(err)
+		}
+		if n := must(p.ReplayAll(ctx, h)); n != 4 {
+			t.Errorf("replayed %d", n)
+		}
+	})
 }
 
 // Proves W6. A running task that is cancelled learns of it, and its status tells how it

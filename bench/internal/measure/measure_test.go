@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -112,18 +113,20 @@ func second(_ measure.Run, err error) error { return err }
 // TestOpenCountsDelay takes a latency from when the call was due: a call that is
 // held up delays the next one of the only worker.
 func TestOpenCountsDelay(t *testing.T) {
-	release := make(chan struct{})
-	var calls atomic.Int32
-	run, err := measure.Open(t.Context(), 1e6, 2*time.Microsecond, 1, func(int) error {
-		if calls.Add(1) == 1 {
-			time.AfterFunc(30*time.Millisecond, func() { close(release) })
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var calls atomic.Int32
+		run, err := measure.Open(t.Context(), 1e6, 2*time.Microsecond, 1, func(int) error {
+			if calls.Add(1) == 1 {
+				time.AfterFunc(30*time.Millisecond, func() { close(release) })
+			}
+			<-release
+			return nil
+		}, nil)
+		if err != nil || run.Ops != 2 || run.Lat.P50 < 25_000 {
+			t.Errorf("%+v, %v: both calls were held up for 30 ms", run, err)
 		}
-		<-release
-		return nil
-	}, nil)
-	if err != nil || run.Ops != 2 || run.Lat.P50 < 25_000 {
-		t.Errorf("%+v, %v: both calls were held up for 30 ms", run, err)
-	}
+	})
 }
 
 // TestCosts counts with each meter, for each operation.

@@ -97,7 +97,7 @@ func TestPriorities(t *testing.T) {
 // TestStalls joins calls that end close together, and leaves short ones out.
 func TestStalls(t *testing.T) {
 	s := stalls{disk: measure.NewDisk()}
-	at := time.Now()
+	at := time.Unix(1_800_000_000, 0)
 	for _, c := range []struct{ at, late time.Duration }{{0, 10}, {5, 60}, {6, 80}, {300, 70}} {
 		s.done(at.Add(c.at*time.Millisecond), c.late*time.Millisecond)
 	}

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
@@ -61,8 +60,7 @@ func run(path string) (err error) {
 
 // makeStore fills a store in dir, and copies it while two works are under way.
 func makeStore(dir, crashed string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
+	ctx := context.Background()
 	began := make(chan string, 2)
 	p := newProgram(func(ctx context.Context, name string) error {
 		began <- name
@@ -91,11 +89,11 @@ func makeStore(dir, crashed string) error {
 	return end(host)
 }
 
-// end shuts a host down and does not wait long for its works, which are cut off.
+// end shuts a host down and does not wait for its works, which are interrupted.
 func end(host *object.Host) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
-	defer cancel()
-	if err := host.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := host.Shutdown(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil

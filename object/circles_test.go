@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 )
 
-// patience is how long a caller of these tests waits for a call that should end at
-// once: a call that hangs fails the test and does not stop it.
+// patience is how long a caller of these tests waits, in the time of a bubble, for a call that should end
+// at once: a call that hangs fails the test and does not stop it.
 const patience = time.Minute
 
 // calls is an action that calls another object, which runs then.

@@ -2,8 +2,10 @@ package object_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
+	"sync"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
@@ -13,11 +15,11 @@ import (
 
 // A server answers its client in time, though the handler keeps the goroutine of the request.
 func ExampleInline() {
-	answered := make(chan struct{})
+	late := make(chan struct{})
 	kitchens := object.Define("kitchen", func(context.Context, *object.State) (*struct{}, error) { return &struct{}{}, nil })
 	cook := object.Handle(kitchens, "cook", func(_ *struct{}, _ context.Context, dish string) (string, error) {
 		if dish == "stew" {
-			<-answered // it takes longer than the client waits
+			<-late // it takes longer than the client waits
 		}
 		return dish, nil
 	})
@@ -26,20 +28,27 @@ func ExampleInline() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	leave := object.Inline(func(err error) {
-		fmt.Println("to the client:", err)
-		close(answered)
-	})
-	fmt.Println(cook.Call(ctx, host, "main", "soup", object.Detached(), leave)) // it brings the object into memory
-
-	waiting, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
-	defer cancel()
-	fmt.Println(cook.Call(waiting, host, "main", "stew", object.Detached(), leave))
+	request := func(dish string, limit time.Duration) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		var once sync.Once
+		answer := func(err error) { // the client gets one answer: at the deadline, or when the call returns
+			once.Do(func() {
+				fmt.Printf("%s in time: %t\n", dish, err == nil)
+				if errors.Is(err, context.DeadlineExceeded) {
+					close(late)
+				}
+			})
+		}
+		_, err := cook.Call(ctx, host, "main", dish, object.Detached(), object.Inline(answer))
+		answer(err)
+	}
+	request("soup", time.Hour) // it brings the object into memory
+	request("stew", 20*time.Millisecond)
 	if err := host.Shutdown(ctx); err != nil {
 		log.Fatal(err)
 	}
 	// Output:
-	// soup <nil>
-	// to the client: kitchen/main: object: outcome is unknown: context deadline exceeded
-	// stew <nil>
+	// soup in time: true
+	// stew in time: false
 }

@@ -48,7 +48,7 @@ func ExampleHost_Tap() {
 		cancel()
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
-			fmt.Println("still there")
+			log.Print("still there")
 		case err != nil:
 			log.Fatal(err)
 		}

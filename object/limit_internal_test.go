@@ -10,7 +10,7 @@ import (
 // Proves O4: the context of a section with a limit ends with the section, at its
 // limit or with its parent's, whether or not anything had asked for Done before.
 func TestLimitedContext(t *testing.T) {
-	far := time.Now().Add(time.Hour)
+	far := time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, asked := range []bool{false, true} {
 		for _, c := range []struct {
 			name  string
@@ -64,7 +64,7 @@ func TestLimitedContext(t *testing.T) {
 
 // The deadline of a section is its limit, or that of its parent if it is earlier.
 func TestLimitedDeadline(t *testing.T) {
-	limit := time.Now().Add(time.Hour)
+	limit := time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct{ parent, want time.Time }{
 		{limit.Add(-1), limit.Add(-1)}, {limit, limit}, {limit.Add(1), limit},
 	} {

@@ -143,7 +143,7 @@ func TestRecordsOfARemoval(t *testing.T) {
 		if f.must("a", remove); len(r.last) > 20 {
 			t.Errorf("S7: %s of 100 keys has %d records", what, len(r.last))
 		}
-		f.end()
+		f.close()
 	}
 }
 

@@ -428,7 +428,7 @@ func TestStorageOutsideOfATurn(t *testing.T) {
 		if _, _, err := st.Storage().Get(ctx, "k"); !errors.Is(err, object.ErrNoTurn) {
 			t.Errorf("reading outside of a turn: %v", err)
 		}
-		if err := st.SetAlarm(ctx, time.Now()); !errors.Is(err, object.ErrNoTurn) {
+		if err := st.SetAlarm(ctx, st.Now()); !errors.Is(err, object.ErrNoTurn) {
 			t.Errorf("setting an alarm outside of a turn: %v", err)
 		}
 	}

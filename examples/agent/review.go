@@ -14,9 +14,10 @@ import (
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
+// shutdownTime is how long turns that run may take to end after Ctrl-C. Tests wait longer.
+var shutdownTime = 2 * time.Second
+
 const (
-	// shutdownTime is how long turns that run may take to end after Ctrl-C.
-	shutdownTime = 2 * time.Second
 	// lookEvery is how often the program asks how far the agent is, and tellEvery how many
 	// looks later it tells.
 	lookEvery = 20 * time.Millisecond

@@ -27,6 +27,9 @@ Usage:
 The flag -data DIR, before the command, keeps the store in DIR (default: %s).
 `
 
+// limit is how long a command may take. Tests wait longer.
+var limit = 10 * time.Second
+
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("approval: ")
@@ -39,7 +42,7 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	requests := NewRequests(func(_ context.Context, _, text string) error {
 		fmt.Println("Mail:", text)

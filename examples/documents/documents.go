@@ -16,12 +16,11 @@ import (
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
-const (
-	// shutdownTime is how long the steps that run may take to end after Ctrl-C.
-	shutdownTime = 2 * time.Second
-	// lookEvery is how often the program asks how far the run is.
-	lookEvery = 100 * time.Millisecond
-)
+// shutdownTime is how long the steps that run may take to end after Ctrl-C. Tests wait longer.
+var shutdownTime = 2 * time.Second
+
+// lookEvery is how often the program asks how far the run is.
+const lookEvery = 100 * time.Millisecond
 
 // probe is told of each point where a crash can matter. Tests die at some.
 var probe seam.Probe

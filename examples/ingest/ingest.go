@@ -14,10 +14,10 @@ import (
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
+// shutdownTime is how long work that is in flight may take to end after Ctrl-C. Tests wait longer.
+var shutdownTime = 500 * time.Millisecond
+
 const (
-	// shutdownTime is how long work that is under way may take to end after
-	// Ctrl-C.
-	shutdownTime = 500 * time.Millisecond
 	// stall is how long no task may end until a snapshot is asked for; if the store
 	// refuses to write, the answer says so.
 	stall = 3 * time.Second

@@ -101,7 +101,7 @@ func TestRunsToTheEndAndFollowsChanges(t *testing.T) {
 	}
 
 	// The file that is gone is counted no more.
-	later := time.Now().Add(time.Hour)
+	later := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	if err := os.Chtimes(filepath.Join(src, "p9/new.go"), later, later); err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +155,7 @@ func TestUnreadableFileIsADeadLetter(t *testing.T) {
 // travel is ingest with another way to read files.
 func travel(t *testing.T, src, data string, measure func(string) (*measure, stamp, error)) report {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
+	ctx := context.Background()
 	from, err := openSource(src)
 	if err != nil {
 		t.Fatal(err)

@@ -24,8 +24,8 @@ type campaign struct {
 	kills    map[role]int // so far
 }
 
-// stallTime is how long no order may move before the program gives up waiting.
-const stallTime = time.Minute
+// stallTime is how long no order may move before the program gives up waiting. Tests wait longer.
+var stallTime = time.Minute
 
 var (
 	errInterrupted = errors.New("interrupted")

@@ -38,7 +38,8 @@ type Proxy struct {
 	left  map[string]int // executions to cut, by a text in their statements
 	done  int            // executions that were cut
 	held  [2]bool        // by Direction
-	freed sync.Cond      // with mu: a direction is free again, or the proxy is closed
+	waits [2]int         // messages that a Hold has stopped, by Direction
+	freed sync.Cond      // with mu: a direction is free again, or the proxy is closed, or one more message waits
 }
 
 // Direction is a way through a proxy.
@@ -92,6 +93,11 @@ func (p *Proxy) Free() {
 func (p *Proxy) waitFree(way Direction) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.held[way] {
+		p.waits[way]++
+		defer func() { p.waits[way]-- }()
+		p.freed.Broadcast()
+	}
 	for p.held[way] && p.conns != nil {
 		p.freed.Wait()
 	}

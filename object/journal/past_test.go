@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/object/journal"
@@ -177,21 +178,23 @@ func TestManyOldEventsGoInPortions(t *testing.T) {
 
 // An entry tells when its event was appended.
 func TestEntriesTellTheTime(t *testing.T) {
-	d := newDesk(t, options{})
-	began := time.Now()
-	d.each(the(1), the(2))
-	d.must(func(b *book, ctx context.Context) (any, error) {
-		for e, err := range b.j.Since(ctx, 0) {
-			if err != nil || e.At.Before(began.Truncate(time.Microsecond)) || e.At.After(time.Now()) || e.At.Location() != time.UTC {
-				t.Errorf("event %d was appended at %v, %v", e.Seq, e.At, err)
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, options{})
+		began := time.Now()
+		d.each(the(1), the(2))
+		d.must(func(b *book, ctx context.Context) (any, error) {
+			for e, err := range b.j.Since(ctx, 0) {
+				if err != nil || e.At.Before(began.Truncate(time.Microsecond)) || e.At.After(time.Now()) || e.At.Location() != time.UTC {
+					t.Errorf("event %d was appended at %v, %v", e.Seq, e.At, err)
+				}
+				began = e.At
+				if e.Seq == 1 {
+					continue
+				}
+				break // a caller may stop early
 			}
-			began = e.At
-			if e.Seq == 1 {
-				continue
-			}
-			break // a caller may stop early
-		}
-		return nil, nil
+			return nil, nil
+		})
 	})
 }
 

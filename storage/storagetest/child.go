@@ -60,7 +60,8 @@ func childFaultOf(n int) fault {
 	return faultOf(n/(faultKinds+1)*faultKinds + n%(faultKinds+1))
 }
 
-// runParent runs the child with fault n and checks the store that it left.
+// runParent runs the child with fault n and checks the store that it left. The child has the test's own
+// timeout, so that one that hangs does not outlive the test for long.
 func runParent(sum *tally, open Opener, o Options, n int) {
 	t := sum.t
 	tmp := t.TempDir()

@@ -121,8 +121,9 @@ type end struct {
 	stderr    string
 }
 
-// endTime is how long a life may take to come to its moment, and to end by itself.
-const endTime = 30 * time.Second
+// endTime is how long a life may take to come to its moment, and to end by itself: far more than a slow
+// machine needs, to end a campaign that nobody watches.
+const endTime = 10 * time.Minute
 
 // live runs a life and gives each line of its log to read.
 func live(ctx context.Context, l life, read func(raw []byte, line judge.Line)) (end, error) {

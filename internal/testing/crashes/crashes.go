@@ -21,7 +21,7 @@ import (
 // scenario with more points or pairs logs the share it tried.
 const (
 	plans, allPlans       = 100, 250
-	onPebble, allOnPebble = 4, 12 // a plan costs three times as much there, and finds little that is new
+	onPebble, allOnPebble = 8, 12 // a plan costs three times as much there, and finds little that is new
 )
 
 // A simulated host lives for about a millisecond, so that collecting its garbage at every

@@ -13,6 +13,8 @@ import (
 // Recorder is a slog.Handler that keeps each line. Its zero value is ready, and its
 // methods may be called from any task.
 type Recorder struct {
+	Tell func(Line) // if set, it is called with each line before that is kept
+
 	mu    sync.Mutex
 	lines []Line
 }
@@ -89,6 +91,9 @@ func (h *handler) Handle(_ context.Context, record slog.Record) error {
 		note(a)
 	}
 	record.Attrs(note)
+	if h.r.Tell != nil {
+		h.r.Tell(l)
+	}
 	h.r.mu.Lock()
 	defer h.r.mu.Unlock()
 	h.r.lines = append(h.r.lines, l)

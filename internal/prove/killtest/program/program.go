@@ -88,8 +88,9 @@ func StoreOptions(dir string) storage.Options {
 	}
 }
 
-// shutdownTime is how long works may go on after SIGTERM.
-const shutdownTime = time.Second
+// shutdownTime is how long works may go on after SIGTERM. They end by themselves within milliseconds, so only one
+// that hangs reaches it.
+const shutdownTime = 5 * time.Minute
 
 // Main lives the life that the configuration describes, with its log on out, and
 // returns the exit code.

@@ -152,8 +152,8 @@ const (
 	maxBatch      = 10_000 // tasks in one EnqueueBatch
 )
 
-// plain is a Config without its types.
-type plain struct {
+// untyped is a Config without its types.
+type untyped struct {
 	Name, Version                              string
 	Partitions, Concurrency, PerKey, MaxQueued int
 	Queues                                     map[string]int
@@ -167,10 +167,10 @@ type plain struct {
 	unread                                     error // the mistake in Version and Migrate
 }
 
-// plain returns c without its types.
-func (c *Config[In, Out]) plain() *plain {
+// untyped returns c without its types.
+func (c *Config[In, Out]) untyped() *untyped {
 	reader := c.reader()
-	return &plain{
+	return &untyped{
 		Name: c.Name, Version: c.Version,
 		Partitions: c.Partitions, Concurrency: c.Concurrency, PerKey: c.PerKey, MaxQueued: c.MaxQueued,
 		Queues: c.Queues, Phases: c.Phases, Timeout: c.Timeout, Lease: c.Lease, Heartbeat: c.Heartbeat,
@@ -181,7 +181,7 @@ func (c *Config[In, Out]) plain() *plain {
 
 // withDefaults returns a copy of c with each zero field replaced by its
 // default.
-func (c *plain) withDefaults() *plain {
+func (c *untyped) withDefaults() *untyped {
 	d := *c
 	d.Partitions = cmp.Or(d.Partitions, 1)
 	d.Concurrency = cmp.Or(d.Concurrency, max(defaultConcurrency, d.Partitions))
@@ -195,10 +195,10 @@ func (c *plain) withDefaults() *plain {
 
 // Validate returns the first mistake in c, as a jobs.ErrInvalid. object.Open does the same.
 // It gives zero fields their defaults first, and leaves c as it is.
-func (c Config[In, Out]) Validate() error { return c.plain().withDefaults().invalid() }
+func (c Config[In, Out]) Validate() error { return c.untyped().withDefaults().invalid() }
 
 // invalid is the error of Validate for a Config that has its defaults.
-func (c *plain) invalid() error {
+func (c *untyped) invalid() error {
 	if err := c.validate(); err != nil {
 		return engine.Invalidf(strings.TrimSpace("workerpool "+c.Name), "%w", err)
 	}
@@ -206,7 +206,7 @@ func (c *plain) invalid() error {
 }
 
 // validate reports the first mistake in a Config that has its defaults.
-func (c *plain) validate() error {
+func (c *untyped) validate() error {
 	switch {
 	case c.Name == "":
 		return fmt.Errorf("%w: Name is empty", jobs.ErrInvalid)
@@ -243,7 +243,7 @@ func (c *Config[In, Out]) reader() engine.Reader[In] {
 // engine returns the settings of the execution engine. LazyAlarm spares a write
 // for each task that begins, because a partition with running tasks already has
 // an alarm for its next lease check.
-func (c *plain) engine() engine.Options {
+func (c *untyped) engine() engine.Options {
 	retry := c.Retry
 	retry.RetryIf = retryable(retry.RetryIf)
 	return engine.Options{

@@ -83,7 +83,7 @@ type receipt[Out any] struct {
 // New makes a pool. It does not fail: object.Open returns the mistakes in c.
 func New[In, Out any](c Config[In, Out]) *Pool[In, Out] {
 	p := &Pool[In, Out]{control: control{&pool{}}, config: c, reader: c.reader(), validates: mayValidate(reflect.TypeFor[In]())}
-	p.Class = p.pool.open(c.plain(), c.OverlapWhileUnconfirmed)
+	p.Class = p.pool.open(c.untyped(), c.OverlapWhileUnconfirmed)
 	p.handle()
 	p.pool.set.pool = p
 	if c.Work != nil {
@@ -98,7 +98,7 @@ func New[In, Out any](c Config[In, Out]) *Pool[In, Out] {
 }
 
 // open makes the class of a pool with the methods that have none of its types.
-func (p *pool) open(c *plain, overlap bool) *object.Class[partition] {
+func (p *pool) open(c *untyped, overlap bool) *object.Class[partition] {
 	c = c.withDefaults()
 	set := c.settings()
 	p.set = set
@@ -125,7 +125,7 @@ func (p *pool) open(c *plain, overlap bool) *object.Class[partition] {
 }
 
 // settings returns those of a partition, for a Config that has its defaults.
-func (c *plain) settings() *settings {
+func (c *untyped) settings() *settings {
 	set := &settings{
 		name: c.Name, version: c.Version, partitions: c.Partitions, concurrency: c.Concurrency, perKey: c.PerKey,
 		maxQueued: c.MaxQueued, retention: c.Retention, webhooks: c.Webhooks, window: windowMax, engine: c.engine(), onEmpty: c.OnEmpty,

@@ -3,9 +3,8 @@ package breaker_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
 	_ "github.com/holdfast-dev/holdfast/internal/testing/seeds" // the tests draw the same inputs in each run
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -9,5 +9,6 @@
 //   - The Go benchmarks of this package are seven of the rows, for profiles and
 //     benchstat.
 //   - internal/workload has the operations, internal/raw the references,
-//     internal/measure the meters, internal/rows and internal/scale the sizes.
+//     internal/measure the meters, internal/rows and internal/scale the sizes,
+//     internal/fail the errors of their setups.
 package bench

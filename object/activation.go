@@ -76,7 +76,7 @@ type activation struct {
 // the name only of a new one, because an activation in memory has a valid name. The
 // activation may be gone before the caller uses it; accept returns errGone then.
 func (c *hosted) find(name string) (*activation, error) {
-	if a, ok := c.live.Load(name); ok {
+	if a, ok := liveIn(c).Load(name); ok {
 		return a, nil
 	}
 	id := storage.ID{Class: c.name, Name: name}
@@ -84,7 +84,7 @@ func (c *hosted) find(name string) (*activation, error) {
 		return nil, fmt.Errorf("%w: %w", ErrBadName, err)
 	}
 	made := false
-	a, _ := c.live.LoadOrCompute(name, func() *activation {
+	a, _ := liveIn(c).LoadOrCompute(name, func() *activation {
 		made = true
 		return &activation{host: c.host, hosted: c, object: storage.Object{ID: id}}
 	})
@@ -100,7 +100,7 @@ func (c *hosted) find(name string) (*activation, error) {
 // that the activation depended on.
 func (c *hosted) unload(a *activation) {
 	raise(&c.host.departed, a.last.Load())
-	c.live.Compute(a.object.ID.Name, func(old *activation, loaded bool) (_ *activation, remove bool) {
+	liveIn(c).Compute(a.object.ID.Name, func(old *activation, loaded bool) (_ *activation, remove bool) {
 		return old, !loaded || old == a
 	})
 	c.host.lru.remove(a)

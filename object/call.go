@@ -117,7 +117,6 @@ type callable interface {
 	operation
 	request() *Request
 	methodName() string
-	info() MethodInfo
 	answerSent() bool // sets the answer of a call that was sent; false: it has none
 	encodeArg(c Codec) ([]byte, error)
 	decodeArg(c Codec, b []byte) error
@@ -387,14 +386,14 @@ func (h *Host) callBytes(ctx context.Context, c *hosted, id storage.ID, method s
 	if c == nil {
 		return nil, &untouched{named(id, ErrUnknownClass)}
 	}
-	newOp := c.methods[method]
-	if newOp == nil {
+	m := c.methods[method]
+	if m == nil {
 		return nil, &untouched{fmt.Errorf("%s: %w: %q", id, ErrUnknownMethod, method)}
 	}
 	if err := validID(id); err != nil {
 		return nil, &untouched{err}
 	}
-	op := newOp()
+	op := m.take()
 	r := op.request()
 	r.init(id, op, opts)
 	if err := op.decodeArg(h.options.Codec, arg); err != nil {

@@ -3,7 +3,6 @@ package object
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
-	"github.com/holdfast-dev/holdfast/object/internal/sharing"
 	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
@@ -157,24 +155,16 @@ func (c *Class[T]) Name() string { return c.def.name }
 // Reject notes a mistake in the definition, for Open to return unchanged. A job type that
 // embeds a Class uses it to report mistakes in its own configuration. The error should
 // name the class. A nil error is ignored.
-func (c *Class[T]) Reject(err error) {
-	if err != nil {
-		c.def.rejected = append(c.def.rejected, err)
-	}
-}
+func (c *Class[T]) Reject(err error) { c.def.reject(err) }
 
 // Check adds a check of the definition that Open makes, for what is set after Define. The
 // error is returned as one that Reject was given.
-func (c *Class[T]) Check(check func() error) { c.def.checks = append(c.def.checks, check) }
+func (c *Class[T]) Check(check func() error) { c.def.check(check) }
 
 // CallBytes is Host.CallBytes for an object of this class, and calls internal methods too,
 // because the caller has the definition. It returns ErrUnknownClass if h was not opened with c.
 func (c *Class[T]) CallBytes(ctx context.Context, h *Host, name, method string, arg []byte, opts ...CallOption) ([]byte, error) {
-	hosted := h.hosted[c.def.name]
-	if hosted != nil && hosted.class != &c.def {
-		hosted = nil
-	}
-	return h.callBytes(ctx, hosted, c.ID(name), method, arg, opts)
+	return c.def.callBytes(ctx, h, name, method, arg, opts)
 }
 
 // AtOpen adds a function that each Open of a host with the class calls, on a goroutine of its own.
@@ -183,7 +173,7 @@ func (c *Class[T]) CallBytes(ctx context.Context, h *Host, name, method string, 
 // open that no object can begin by itself. If the store fails before, f is not called. It is for
 // definitions, before Open.
 func (c *Class[T]) AtOpen(f func(ctx context.Context, h *Host, log *slog.Logger)) {
-	c.def.atOpen = append(c.def.atOpen, f)
+	c.def.open(f)
 }
 
 // class is a Class without its type. Define and Handle fill it before Open; after that it
@@ -192,16 +182,35 @@ type class struct {
 	name      string
 	options   ClassOptions // as given to Define, without defaults
 	construct func(ctx context.Context, st *State) (any, error)
-	alarms    bool                       // instances have an Alarm method
-	methods   map[string]func() callable // by name; each call makes a new invocation
-	mistakes  []error                    // of Define and Handle
-	rejected  []error                    // that Reject was given
-	checks    []func() error             // that Check was given
-	atOpen    []atOpen                   // that AtOpen was given
+	alarms    bool // instances have an Alarm method
+	methods   map[string]*method
+	mistakes  []error        // of Define and Handle
+	rejected  []error        // that Reject was given
+	checks    []func() error // that Check was given
+	atOpen    []atOpen       // that AtOpen was given
 }
 
 // atOpen is a function that Open calls; see Class.AtOpen.
 type atOpen = func(ctx context.Context, h *Host, log *slog.Logger)
+
+// reject, check, open and callBytes are the methods of Class with such a name.
+func (c *class) reject(err error) {
+	if err != nil {
+		c.rejected = append(c.rejected, err)
+	}
+}
+
+func (c *class) check(check func() error) { c.checks = append(c.checks, check) }
+
+func (c *class) open(f atOpen) { c.atOpen = append(c.atOpen, f) }
+
+func (c *class) callBytes(ctx context.Context, h *Host, name, method string, arg []byte, opts []CallOption) ([]byte, error) {
+	hosted := h.hosted[c.name]
+	if hosted != nil && hosted.class != c {
+		hosted = nil
+	}
+	return h.callBytes(ctx, hosted, c.id(name), method, arg, opts)
+}
 
 // mistake notes a mistake in the definition, for Open to return with the class's name.
 func (c *class) mistake(format string, args ...any) {
@@ -209,16 +218,16 @@ func (c *class) mistake(format string, args ...any) {
 }
 
 // add adds a method. noFunc says that it has no function.
-func (c *class) add(name string, noFunc bool, invocation func() callable) {
+func (c *class) add(m *method, noFunc bool) {
 	switch {
-	case name == "":
+	case m.name == "":
 		c.mistake("a method has no name")
 	case noFunc:
-		c.mistake("method %q has no function", name)
-	case c.methods[name] != nil:
-		c.mistake("method %q is defined twice", name)
+		c.mistake("method %q has no function", m.name)
+	case c.methods[m.name] != nil:
+		c.mistake("method %q is defined twice", m.name)
 	}
-	c.methods[name] = invocation
+	c.methods[m.name] = m
 }
 
 // wrong returns all mistakes of the definition. If a job type has rejected it, the name
@@ -249,60 +258,118 @@ type AlarmHandler interface {
 // most one ClassOptions may be given. Mistakes in a definition are reported by
 // Open.
 func Define[T any](name string, construct func(context.Context, *State) (*T, error), opts ...ClassOptions) *Class[T] {
-	c := &Class[T]{def: class{name: name, methods: make(map[string]func() callable)}}
-	d := &c.def
-	_, d.alarms = any((*T)(nil)).(AlarmHandler)
-	if construct == nil {
-		d.mistake("constructor is nil")
-	}
-	if len(opts) > 1 {
-		d.mistake("more than one ClassOptions are given")
-	}
-	if len(opts) > 0 {
-		d.options = opts[0]
-	}
-	if err := d.options.validate(); err != nil {
-		d.mistake("%w", err)
-	}
-	d.construct = func(ctx context.Context, st *State) (any, error) {
+	_, alarms := any((*T)(nil)).(AlarmHandler)
+	c := &Class[T]{}
+	c.def.define(name, alarms, construct == nil, opts)
+	c.def.construct = func(ctx context.Context, st *State) (any, error) {
 		v, err := construct(ctx, st)
-		if err != nil {
-			return nil, err
+		if err == nil && v == nil {
+			err = errNoInstance
 		}
-		if v == nil {
-			return nil, fmt.Errorf("constructor returned nil without an error")
-		}
-		return v, nil
+		return v, err
 	}
 	return c
 }
 
+// errNoInstance is the error of a constructor without an instance and without an error.
+var errNoInstance = errors.New("constructor returned nil without an error")
+
+// define is Define without the type of the instances.
+func (c *class) define(name string, alarms, noConstruct bool, opts []ClassOptions) {
+	c.name, c.alarms, c.methods = name, alarms, make(map[string]*method)
+	if noConstruct {
+		c.mistake("constructor is nil")
+	}
+	if len(opts) > 1 {
+		c.mistake("more than one ClassOptions are given")
+	}
+	if len(opts) > 0 {
+		c.options = opts[0]
+	}
+	if err := c.options.validate(); err != nil {
+		c.mistake("%w", err)
+	}
+}
+
+// id names the object of the class that is called name.
+func (c *class) id(name string) storage.ID { return storage.ID{Class: c.name, Name: name} }
+
+// ID names the object of the class that is called name.
+func (c *Class[T]) ID(name string) storage.ID { return c.def.id(name) }
+
 // Method is a handler of a class that can be called, with a name and a codec so
 // that calls can also be made by name and bytes.
-type Method[A, R any] struct {
-	class *class
-	name  string
-	call  func(instance any, ctx context.Context, arg A) (R, error)
-	sent  func(arg A) R // the answer of a call that is sent; nil: it has none
-	spare sync.Pool     // of *invocation[A, R] to which no pointer is left
+//
+// The compiler makes generic code again for each argument and answer, in each package that
+// uses it. So a Method has little code, and all that needs no type is in method and invocation.
+type Method[A, R any] struct{ m method }
+
+// method is a Method without its types. Handle sets its fields, which never change after that.
+type method struct {
+	class   *class
+	name    string
+	arg     reflect.Type
+	answer  reflect.Type
+	call    func(in *invocation, instance any, ctx context.Context) error // calls the handler
+	make    func() *invocation
+	part    func(in *invocation, p part) any
+	hasSent bool      // a call can be sent; see Sent
+	spare   sync.Pool // of *invocation to which no pointer is left
+}
+
+// part is what method.part does with an invocation.
+type part uint8
+
+const (
+	argValue    part = iota // return the argument
+	answerValue             // return the answer
+	sentAnswer              // set the answer of a call that was sent
+	clearBoth               // set the argument and the answer to zero
+)
+
+// cell is the memory of an invocation: one allocation.
+type cell[A, R any] struct {
+	in     invocation
+	arg    A
+	answer R
 }
 
 // Handle adds a method to a class. Names are unique in a class; mistakes are
 // reported by Open. It must not be called after a host was opened with c. fn must not
 // keep its argument, or a part of its answer, without copying it: see Method.Call.
 func Handle[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, A) (R, error), opts ...MethodOption[A, R]) *Method[A, R] {
-	d := &c.def
-	m := &Method[A, R]{class: d, name: name}
+	m := &Method[A, R]{method{class: &c.def, name: name, arg: reflect.TypeFor[A](), answer: reflect.TypeFor[R]()}}
+	var sent func(arg A) R
 	for _, o := range opts {
-		m.sent = o.sent
+		sent = o.sent
 	}
-	m.call = func(instance any, ctx context.Context, arg A) (R, error) { return fn(instance.(*T), ctx, arg) }
-	m.spare.New = func() any { return &invocation[A, R]{method: m} }
-	d.add(name, fn == nil, func() callable {
-		in := m.spare.Get().(*invocation[A, R])
-		in.call.what = &m.name
-		return in
-	})
+	m.m.hasSent = sent != nil
+	m.m.call = func(in *invocation, instance any, ctx context.Context) (err error) {
+		*in.answer.(*R), err = fn(instance.(*T), ctx, *in.arg.(*A))
+		return err
+	}
+	m.m.make = func() *invocation {
+		c := &cell[A, R]{}
+		c.in.arg, c.in.answer = &c.arg, &c.answer
+		return &c.in
+	}
+	m.m.part = func(in *invocation, p part) any {
+		arg, answer := in.arg.(*A), in.answer.(*R)
+		switch p {
+		case argValue:
+			return *arg
+		case answerValue:
+			return *answer
+		case sentAnswer:
+			*answer = sent(*arg)
+		case clearBoth:
+			var noArg A
+			var none R
+			*arg, *answer = noArg, none
+		}
+		return nil
+	}
+	m.m.class.add(&m.m, fn == nil)
 	return m
 }
 
@@ -315,7 +382,7 @@ type MethodOption[A, R any] struct{ sent func(arg A) R }
 func Sent[A, R any](answer func(arg A) R) MethodOption[A, R] { return MethodOption[A, R]{answer} }
 
 // Name returns the name of the method.
-func (m *Method[A, R]) Name() string { return m.name }
+func (m *Method[A, R]) Name() string { return m.m.name }
 
 // Call runs the method on the object called name and returns its answer. from is
 // a *Host outside of objects, or the *State of the object that calls. ctx bounds
@@ -334,77 +401,92 @@ func (m *Method[A, R]) Name() string { return m.name }
 // it waits for the log, also if the method only reads, because another process may have taken the log over. It
 // returns ErrUnknown if the log has not answered for 10 s, or for about one after ctx has ended.
 // Errors of the handler arrive unchanged; see the Err variables for the others.
-func (m *Method[A, R]) Call(ctx context.Context, from Caller, name string, arg A, opts ...CallOption) (R, error) {
-	in := m.spare.Get().(*invocation[A, R])
-	in.arg, in.call.what = arg, &m.name
-	in.call.init(storage.ID{Class: m.class.name, Name: name}, in, opts)
-	err := from.Invoke(ctx, &in.call)
-	if err != nil { // a turn may still use the invocation, so it does not go to the pool
-		var zero R
-		return zero, err
+func (m *Method[A, R]) Call(ctx context.Context, from Caller, name string, arg A, opts ...CallOption) (answer R, err error) {
+	in := m.m.take()
+	*in.arg.(*A) = arg
+	if err := in.invoke(ctx, from, name, opts); err != nil { // a turn may still use the invocation, so it does not go to the pool
+		return answer, err
 	}
-	res := in.res
+	answer = *in.answer.(*R)
 	in.recycle()
-	return res, nil
+	return answer, nil
 }
 
+// take returns an invocation for a call.
+func (m *method) take() *invocation {
+	in, spare := m.spare.Get().(*invocation)
+	if !spare {
+		in = m.make()
+		in.method = m
+	}
+	in.call.what = &m.name
+	return in
+}
+
+// info describes the method, for Host.Classes.
+func (m *method) info() MethodInfo { return MethodInfo{m.name, m.arg, m.answer, m.hasSent} }
+
 // invocation is one call of a method: its request, argument and answer in one piece, so
-// that a call needs one allocation or none. It is a callable. The compiler makes its methods anew for each
-// argument and answer, so it has few, and what needs no type of theirs stands elsewhere.
-type invocation[A, R any] struct {
+// that a call needs one allocation or none. It is a callable.
+type invocation struct {
 	call   Request
-	method *Method[A, R]
-	arg    A
-	res    R // set by the turn
+	method *method
+	arg    any // *A of the cell
+	answer any // *R of the cell, set by the turn
+}
+
+// invoke makes the call.
+func (in *invocation) invoke(ctx context.Context, from Caller, name string, opts []CallOption) error {
+	in.call.init(in.method.class.id(name), in, opts)
+	return from.Invoke(ctx, &in.call)
 }
 
 // recycle keeps the memory for another call of the method. No turn may use the invocation any more.
-func (in *invocation[A, R]) recycle() {
+func (in *invocation) recycle() {
 	m := in.method
-	*in = invocation[A, R]{method: m}
+	m.part(in, clearBoth)
+	in.call = Request{}
 	m.spare.Put(in)
 }
 
 // methodName is part of the key under which an answer is stored.
-func (in *invocation[A, R]) methodName() string { return in.method.name }
-
-// info describes the method, for Host.Classes.
-func (in *invocation[A, R]) info() MethodInfo {
-	return MethodInfo{in.method.name, reflect.TypeFor[A](), reflect.TypeFor[R](), in.method.sent != nil}
-}
+func (in *invocation) methodName() string { return in.method.name }
 
 // request is the request of a call by name, for CallBytes.
-func (in *invocation[A, R]) request() *Request { return &in.call }
+func (in *invocation) request() *Request { return &in.call }
 
 // run calls the handler on the instance. The caller owns the turn.
-func (in *invocation[A, R]) run(ctx context.Context, a *activation) (err error) {
-	in.res, err = in.method.call(a.instance, ctx, in.arg)
+func (in *invocation) run(ctx context.Context, a *activation) error {
+	err := in.method.call(in, a.instance, ctx)
 	if a.host.seams.Probe != nil && err == nil {
-		a.checkShared(in.method.name, in.arg, in.res)
+		a.checkShared(in.method.name, in.method.part(in, argValue), in.method.part(in, answerValue))
 	}
 	return err
 }
 
 // answerSent sets the answer of a call that was sent.
-func (in *invocation[A, R]) answerSent() bool {
-	if in.method.sent == nil {
-		return false
+func (in *invocation) answerSent() bool {
+	if in.method.hasSent {
+		in.method.part(in, sentAnswer)
 	}
-	in.res = in.method.sent(in.arg)
-	return true
+	return in.method.hasSent
 }
 
 // encodeArg returns the argument in the host's codec.
-func (in *invocation[A, R]) encodeArg(c Codec) ([]byte, error) { return c.Encode(in.arg) }
+func (in *invocation) encodeArg(c Codec) ([]byte, error) {
+	return c.Encode(in.method.part(in, argValue))
+}
 
 // decodeArg sets the argument from bytes in the host's codec.
-func (in *invocation[A, R]) decodeArg(c Codec, b []byte) error { return decodeArg(c, b, &in.arg) }
+func (in *invocation) decodeArg(c Codec, b []byte) error { return decodeArg(c, b, in.arg) }
 
 // encodeResult returns the answer in the host's codec.
-func (in *invocation[A, R]) encodeResult(c Codec) ([]byte, error) { return c.Encode(in.res) }
+func (in *invocation) encodeResult(c Codec) ([]byte, error) {
+	return c.Encode(in.method.part(in, answerValue))
+}
 
 // decodeResult sets the answer from a stored one.
-func (in *invocation[A, R]) decodeResult(c Codec, b []byte) error { return c.Decode(b, &in.res) }
+func (in *invocation) decodeResult(c Codec, b []byte) error { return c.Decode(b, in.answer) }
 
 // decodeArg sets the argument to which arg points from bytes. A panic of the type's own decoder is an error, because the
 // bytes may come from anywhere.
@@ -413,55 +495,4 @@ func decodeArg(c Codec, b []byte, arg any) error {
 		return nil // no bytes stand for the zero struct
 	}
 	return seam.Guard(func() error { return c.Decode(b, arg) }, func(p *seam.PanicError) error { return p })
-}
-
-// id names the object of the class that is called name.
-func (c *class) id(name string) storage.ID { return storage.ID{Class: c.name, Name: name} }
-
-// ID names the object of the class that is called name.
-func (c *Class[T]) ID(name string) storage.ID { return storage.ID{Class: c.def.name, Name: name} }
-
-// Codec turns values into bytes and back. Its methods may be called by many goroutines at
-// a time. The encoding must not depend on anything but the value.
-type Codec interface {
-	Encode(v any) ([]byte, error)
-	// Decode sets the value that v points to.
-	Decode(b []byte, v any) error
-}
-
-// JSON is the default codec: encoding/json.
-type JSON struct{}
-
-// Encode returns the JSON of v.
-func (JSON) Encode(v any) ([]byte, error) { return json.Marshal(v) }
-
-// Decode parses the JSON in b into *v.
-func (JSON) Decode(b []byte, v any) error { return json.Unmarshal(b, v) }
-
-// opaque lists the types that an instance may share with its callers, because users never
-// change the memory of these types.
-var opaque = map[reflect.Type]bool{
-	reflect.TypeFor[State]():         true,
-	reflect.TypeFor[Driver]():        true,
-	reflect.TypeFor[Host]():          true,
-	reflect.TypeFor[time.Location](): true,
-}
-
-// checkShared reports to a probe that watches sharing if the instance still holds memory
-// of the argument or of the answer, because the caller may change that memory at any
-// moment. Only simulations have such a probe. The caller owns the turn.
-func (a *activation) checkShared(method string, arg, answer any) {
-	p, ok := a.host.seams.Probe.(seam.Sharing)
-	if !ok || !p.WatchesSharing() {
-		return
-	}
-	for _, half := range []struct {
-		of string
-		v  any
-	}{{"argument", arg}, {"answer", answer}} {
-		if at := sharing.Place(half.v, a.instance, opaque); at != "" {
-			p.Shared(a.object.ID.String(), fmt.Sprintf("the handler %s keeps memory of its %s in %s: copy it, because the caller has it too", method, half.of, at))
-			return
-		}
-	}
 }

@@ -84,7 +84,7 @@ func (h *Host) Import(ctx context.Context, in Import) error {
 	case o.Number != 0 && !in.Replace:
 		return named(in.ID, ErrExists)
 	}
-	if a, ok := c.live.Load(in.ID.Name); ok {
+	if a, ok := liveIn(c).Load(in.ID.Name); ok {
 		a.end(errDeleted, c.again) // its memory is that of another life
 	}
 	return h.bare(ctx, c, in.ID, x.turn)
@@ -279,10 +279,10 @@ func (h *Host) importParked(ctx context.Context, x *importing) error {
 		return err
 	}
 	defer h.lifecycle.leave()
-	if _, busy := h.imports.LoadOrStore(id, true); busy {
+	if _, busy := importsOf(h).LoadOrStore(id, true); busy {
 		return named(id, fmt.Errorf("%w: another import of it is under way", ErrExists))
 	}
-	defer h.imports.Delete(id)
+	defer importsOf(h).Delete(id)
 	old, err := h.store.Find(id)
 	if err == nil && old.Number != 0 && !x.in.Replace {
 		err = ErrExists

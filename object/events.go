@@ -228,9 +228,9 @@ type TapEvent struct {
 // in memory once for all taps. Its methods are for one goroutine at a time. Host.Tap makes it.
 type Tap struct {
 	host     *Host
-	key      storage.ID           // without a name: a class; without both: all
-	listener *tap.Listener[Event] // nil: it reads the feed
-	bytes    int                  // TapOptions.BatchBytes
+	key      storage.ID // without a name: a class; without both: all
+	listener any        // nil: it reads the feed; see listenerOf
+	bytes    int        // TapOptions.BatchBytes
 
 	// The fields below but after are of a tap to one object. Its events come from the store until reading
 	// ends, then from memory, and again from the store if it was too slow for that.
@@ -280,9 +280,9 @@ func (h *Host) listen(key storage.ID, after uint64) *Tap {
 		}
 		return &Tap{host: h, key: key, bytes: tapBytes, after: after}
 	}
-	t := &Tap{host: h, key: key, listener: h.taps.Listen(key), bytes: tapBytes, reading: key.Name != "", after: after}
+	t := &Tap{host: h, key: key, listener: tapsOf(h).Listen(key), bytes: tapBytes, reading: key.Name != "", after: after}
 	if after != 0 && !t.reading {
-		t.listener.From(after)
+		listenerOf(t).From(after)
 	}
 	return t
 }
@@ -290,7 +290,7 @@ func (h *Host) listen(key storage.ID, after uint64) *Tap {
 // Close ends the tap. Later calls of Next are a mistake; a second Close does nothing.
 func (t *Tap) Close() {
 	if t.listener != nil {
-		t.listener.Close(t.host.seams.Steady())
+		listenerOf(t).Close(t.host.seams.Steady())
 	}
 }
 
@@ -301,7 +301,7 @@ func (t *Tap) Cursor() uint64 {
 	if t.key.Name != "" || t.listener == nil {
 		return t.after
 	}
-	return t.listener.Position()
+	return listenerOf(t).Position()
 }
 
 // Next returns the next events, at most 256, and waits for the first until ctx or the host
@@ -322,11 +322,11 @@ func (t *Tap) Next(ctx context.Context) ([]TapEvent, error) {
 				return events, err
 			}
 		}
-		entries, news, err := t.listener.Take(tapEvents, t.bytes)
+		entries, news, err := listenerOf(t).Take(tapEvents, t.bytes)
 		switch {
 		case errors.Is(err, tap.ErrGap) && t.key.Name != "":
 			t.reading = true
-			t.listener.FromNow()
+			listenerOf(t).FromNow()
 		case errors.Is(err, tap.ErrGap):
 			return nil, fmt.Errorf("object: tap: %w", ErrEventsMissed)
 		case err != nil:
@@ -398,7 +398,7 @@ func (t *Tap) given(entries []*tap.Entry[Event]) []TapEvent {
 // no listener. The batch still holds them.
 func (t *turn) tapped() (events []tap.Event[Event]) {
 	a, h := t.act, t.act.host
-	if !t.writes.events || !h.taps.On() || !h.taps.Wants(a.object.ID, t.at) {
+	if !t.writes.events || !tapsOf(h).On() || !tapsOf(h).Wants(a.object.ID, t.at) {
 		return nil
 	}
 	const more = 200 // of the event and its places in lists

@@ -224,7 +224,7 @@ func (x *expiry) endLapse(seen *storage.Batch, l storage.Lapse) (over bool, err 
 	if c != nil {
 		// This look comes before that at the rows, because a turn that begins after it
 		// finds no marks, and ends the object itself.
-		live, _ = c.live.Load(o.ID.Name)
+		live, _ = liveIn(c).Load(o.ID.Name)
 	}
 	switch rest, err := h.hasRest(o); {
 	case err != nil || rest && live == nil:
@@ -261,7 +261,7 @@ func (x *expiry) lapseTurn(c *hosted, l storage.Lapse, evict bool) (over bool, e
 		ends, err = t.lapse(l)
 		return err
 	})})
-	if a, ok := c.live.Load(l.Object.ID.Name); ok && evict {
+	if a, ok := liveIn(c).Load(l.Object.ID.Name); ok && evict {
 		a.evict()
 	}
 	return err == nil && !ends, err

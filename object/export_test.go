@@ -12,7 +12,7 @@ func SetRecallBytes(h *Host, n int64) { h.filterBudget.total = n }
 func RecallBytes(h *Host) int64 { return h.filterBudget.used.Load() }
 
 // Watched is how many objects and classes somebody listens to.
-func Watched(h *Host) int { return h.taps.Topics() }
+func Watched(h *Host) int { return tapsOf(h).Topics() }
 
 // Waits is the number of turns in the graph of waiting turns.
 func Waits(h *Host) int {

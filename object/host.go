@@ -148,7 +148,7 @@ type Host struct {
 	// the filters over marks.
 	expiry       expiry
 	filterBudget filterBudget
-	taps         *tap.Hub[Event] // the newest events, for Watch and Tap
+	taps         any             // the newest events, for Watch and Tap; see tapsOf
 	feedNews     feedNews        // wakes the taps that read the feed
 	labels       labels.Counts   // of the objects of all classes
 	held         holdWatch       // finds turns that hold their object for too long
@@ -160,7 +160,7 @@ type Host struct {
 	runway       *crew.Runway // lets due alarms go to the crew in portions
 	report       report
 	metrics      *metrics
-	imports      sync.Map // storage.ID: the objects of parked classes that are being imported
+	imports      any // the objects of parked classes that are being imported; see importsOf
 	known        knownClasses
 
 	lifecycle  lifecycle   // whether calls are taken, and how many things run
@@ -177,8 +177,8 @@ type hosted struct {
 	*class
 	host    *Host
 	options ClassOptions
-	live    *xsync.MapOf[string, *activation] // the objects in memory, by name
-	failing failing                           // objects with a constructor that fails
+	live    any     // the objects in memory, by name; see liveIn
+	failing failing // objects with a constructor that fails
 	counts  classCounts
 
 	backlogs backlogs
@@ -187,6 +187,26 @@ type hosted struct {
 	outboxFullAt atomic.Int64
 }
 
+// The types of a Host and of all to which it leads have no generic fields, because the compiler makes
+// the methods of those again in each package that uses a Host. So these fields are of type any.
+
+// liveIn returns the objects of the class in memory, by name.
+func liveIn(c *hosted) *xsync.MapOf[string, *activation] {
+	return c.live.(*xsync.MapOf[string, *activation])
+}
+
+// tapsOf returns the newest events.
+func tapsOf(h *Host) *tap.Hub[Event] { return h.taps.(*tap.Hub[Event]) }
+
+// listenerOf returns the listener of a tap that has one.
+func listenerOf(t *Tap) *tap.Listener[Event] { return t.listener.(*tap.Listener[Event]) }
+
+// importsOf returns the objects of parked classes that are being imported, by storage.ID.
+func importsOf(h *Host) *sync.Map { return h.imports.(*sync.Map) }
+
+// parkedIn returns the names of the parked classes.
+func parkedIn(k *knownClasses) *sync.Map { return k.parked.(*sync.Map) }
+
 // Open opens the store and starts the host with the classes defs. It begins to recover the
 // executions that an earlier process left open, and to fire the alarms that are due, on
 // goroutines of its own. It returns an error for each mistake in the options and the
@@ -194,7 +214,8 @@ type hosted struct {
 // Options.Storage.Engine. The caller calls Shutdown at the end.
 func Open(o Options, defs ...Definition) (*Host, error) {
 	o, err := o.withDefaults()
-	h := &Host{options: o, seams: o.Seams, hosted: make(map[string]*hosted)}
+	h := &Host{options: o, seams: o.Seams, hosted: make(map[string]*hosted), imports: new(sync.Map)}
+	h.known.parked = new(sync.Map)
 	h.batches.New = func() any { return new(storage.Batch) }
 	h.doneChans.New = func() any { return make(chan struct{}, 1) }
 	h.lru.init(h)

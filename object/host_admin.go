@@ -9,7 +9,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/holdfast-dev/holdfast/object/internal/inbox"
@@ -81,7 +80,7 @@ func (h *Host) Classes() (list []ClassInfo) {
 		c := h.hosted[name]
 		info := ClassInfo{Name: name, Alarms: c.alarms, Options: c.options}
 		for _, method := range slices.Sorted(maps.Keys(c.methods)) {
-			info.Methods = append(info.Methods, c.methods[method]().info())
+			info.Methods = append(info.Methods, c.methods[method].info())
 		}
 		list = append(list, info)
 	}
@@ -155,7 +154,7 @@ func (h *Host) activationOf(id storage.ID) *activation {
 	if c == nil {
 		return nil
 	}
-	a, _ := c.live.Load(id.Name)
+	a, _ := liveIn(c).Load(id.Name)
 	return a
 }
 
@@ -165,7 +164,7 @@ func (h *Host) delete(ctx context.Context, id storage.ID) error {
 	if c == nil {
 		return h.deleteParked(ctx, id)
 	}
-	if a, ok := c.live.Load(id.Name); ok {
+	if a, ok := liveIn(c).Load(id.Name); ok {
 		// The calls that wait go on to a new activation, and run there before the removal,
 		// because its request comes after them.
 		a.end(errDeleted, c.again)
@@ -289,7 +288,7 @@ func (h *Host) KnownClasses(ctx context.Context) ([]string, error) {
 		h.known.scanned.Store(true)
 	}
 	names := slices.Clone(h.names)
-	h.known.parked.Range(func(class, _ any) bool {
+	parkedIn(&h.known).Range(func(class, _ any) bool {
 		if name := class.(string); h.hosted[name] == nil {
 			names = append(names, name)
 		}
@@ -303,11 +302,11 @@ func (h *Host) KnownClasses(ctx context.Context) ([]string, error) {
 // none, because theirs are registered.
 type knownClasses struct {
 	scanned atomic.Bool
-	parked  sync.Map // names
+	parked  any // names; see parkedIn
 }
 
 func (k *knownClasses) add(names ...string) {
 	for _, name := range names {
-		k.parked.Store(name, true)
+		parkedIn(k).Store(name, true)
 	}
 }

@@ -128,7 +128,7 @@ func (w *holdWatch) scan(before map[*activation]heldTurn, now time.Time) (seen m
 		if c.options.HoldLimit < 0 {
 			continue
 		}
-		c.live.Range(func(_ string, a *activation) bool {
+		liveIn(c).Range(func(_ string, a *activation) bool {
 			a.mu.Lock()
 			running, turns := a.running && !a.gone, a.turns
 			a.mu.Unlock()

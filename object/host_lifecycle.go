@@ -159,7 +159,7 @@ func (h *Host) fail(err error) {
 	}
 	if h.lifecycle.end(err) {
 		h.options.Logger.Error("host ends: storage failed", "error", err)
-		h.taps.Stop(err)
+		tapsOf(h).Stop(err)
 		h.feedNews.stop(err)
 		h.alarms.Stop()
 		h.mail.later.Stop()
@@ -203,7 +203,7 @@ func (h *Host) Shutdown(ctx context.Context) error {
 	h.closePermits()
 	h.suspension.close()
 	h.expiry.stop()
-	h.taps.Stop(ErrShutdown)
+	tapsOf(h).Stop(ErrShutdown)
 	h.feedNews.stop(ErrShutdown)
 	h.awaits.end()
 	var late error

@@ -58,7 +58,7 @@ func (h *Host) Wake(ctx context.Context, id storage.ID) error {
 		return named(id, err)
 	}
 	defer h.lifecycle.leave()
-	if a, ok := c.live.Load(id.Name); ok {
+	if a, ok := liveIn(c).Load(id.Name); ok {
 		a.evict()
 	}
 	r := wakeUp(id)

@@ -45,13 +45,23 @@ var ErrOutboxFull = errors.New("object: too many messages wait")
 // ErrBadName, ErrBadDelay, ErrValueTooLarge, ErrBatchTooLarge, ErrOutboxFull or an error of the
 // codec, and has changed nothing then.
 func (m *Method[A, R]) Send(ctx context.Context, st *State, name string, arg A, opts ...CallOption) error {
+	in := m.m.take()
+	*in.arg.(*A) = arg
+	return in.send(ctx, st, name, opts)
+}
+
+// send sends the call as a message.
+func (in *invocation) send(ctx context.Context, st *State, name string, opts []CallOption) error {
 	t, err := st.turn(ctx)
 	if err != nil {
 		return err
 	}
-	in := &invocation[A, R]{method: m, arg: arg}
-	in.call.init(m.class.id(name), in, opts)
-	return st.send(t, in)
+	in.call.init(in.method.class.id(name), in, opts)
+	if err := st.send(t, in); err != nil {
+		return err
+	}
+	in.recycle()
+	return nil
 }
 
 // Outbox returns a Caller that writes calls to the turn's batch and does not run them: each is

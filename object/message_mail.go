@@ -248,12 +248,12 @@ func (x *mail) push(m *message) {
 	h := x.host
 	h.lifecycle.begin()
 	c := h.hosted[m.To.Class]
-	newOp := c.methods[m.letter.method]
-	if newOp == nil {
+	method := c.methods[m.letter.method]
+	if method == nil {
 		m.landed(fmt.Errorf("%s: %w: %q", m.To, ErrUnknownMethod, m.letter.method))
 		return
 	}
-	m.delivery = delivery{newOp(), m}
+	m.delivery = delivery{method.take(), m}
 	r := m.delivery.request()
 	r.id, r.op, r.key, r.ttl, r.exempt = m.To, &m.delivery, m.letter.key, m.letter.ttl, true
 	r.ctx = context.Background()

@@ -228,7 +228,7 @@ func (m *metrics) collectClass(out chan<- prometheus.Metric, c *hosted) {
 	count(descMessages, &c.counts.buried, c.name, "dead")
 
 	waiting, age := c.waiting()
-	out <- prometheus.MustNewConstMetric(descLive, prometheus.GaugeValue, float64(c.live.Size()), c.name)
+	out <- prometheus.MustNewConstMetric(descLive, prometheus.GaugeValue, float64(liveIn(c).Size()), c.name)
 	out <- prometheus.MustNewConstMetric(descWaiting, prometheus.GaugeValue, float64(waiting), c.name)
 	out <- prometheus.MustNewConstMetric(descWaitingAge, prometheus.GaugeValue, age, c.name)
 	if counts, complete := m.host.Labels(c.name); complete {
@@ -247,7 +247,7 @@ func (m *metrics) collectClass(out chan<- prometheus.Metric, c *hosted) {
 // has waited, in seconds. It takes a.mu of one activation at a time.
 func (c *hosted) waiting() (calls int, age float64) {
 	now := c.host.seams.Clock.Now()
-	c.live.Range(func(_ string, a *activation) bool {
+	liveIn(c).Range(func(_ string, a *activation) bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		calls += int(a.queued)

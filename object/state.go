@@ -2,12 +2,16 @@ package object
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/object/internal/sharing"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -228,4 +232,49 @@ func (s *State) Sync(ctx context.Context) error {
 	}
 	h := s.act.host
 	return h.storageError(s.act.object.ID, h.store.WaitFollowed(ctx, nil, h.store.Seen(storage.Ticket(s.act.last.Load()))))
+}
+
+// Codec turns values into bytes and back. Its methods may be called by many goroutines at
+// a time. The encoding must not depend on anything but the value.
+type Codec interface {
+	Encode(v any) ([]byte, error)
+	// Decode sets the value that v points to.
+	Decode(b []byte, v any) error
+}
+
+// JSON is the default codec: encoding/json.
+type JSON struct{}
+
+// Encode returns the JSON of v.
+func (JSON) Encode(v any) ([]byte, error) { return json.Marshal(v) }
+
+// Decode parses the JSON in b into *v.
+func (JSON) Decode(b []byte, v any) error { return json.Unmarshal(b, v) }
+
+// opaque lists the types that an instance may share with its callers, because users never
+// change the memory of these types.
+var opaque = map[reflect.Type]bool{
+	reflect.TypeFor[State]():         true,
+	reflect.TypeFor[Driver]():        true,
+	reflect.TypeFor[Host]():          true,
+	reflect.TypeFor[time.Location](): true,
+}
+
+// checkShared reports to a probe that watches sharing if the instance still holds memory
+// of the argument or of the answer, because the caller may change that memory at any
+// moment. Only simulations have such a probe. The caller owns the turn.
+func (a *activation) checkShared(method string, arg, answer any) {
+	p, ok := a.host.seams.Probe.(seam.Sharing)
+	if !ok || !p.WatchesSharing() {
+		return
+	}
+	for _, half := range []struct {
+		of string
+		v  any
+	}{{"argument", arg}, {"answer", answer}} {
+		if at := sharing.Place(half.v, a.instance, opaque); at != "" {
+			p.Shared(a.object.ID.String(), fmt.Sprintf("the handler %s keeps memory of its %s in %s: copy it, because the caller has it too", method, half.of, at))
+			return
+		}
+	}
 }

@@ -333,7 +333,7 @@ func (t *turn) committed(ticket storage.Ticket, row *alarm.Row) {
 		h.labels.Move(a.object.ID.Class, old.Label, a.object.Label)
 	}
 	if events := t.tapped(); events != nil {
-		h.taps.Enter(a.object.ID, ticket, events)
+		tapsOf(h).Enter(a.object.ID, ticket, events)
 	}
 	h.noteFeed(t.batch)
 	t.dropWrites()

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/internal/testing/prove"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
@@ -535,14 +536,14 @@ func TestTwoHosts(t *testing.T) {
 	g.close()
 }
 
-// 100,000 objects with alarms live in one host, and idle ones own no goroutine.
+// Many objects with alarms live in one host, and idle ones own no goroutine: 10,000, and 100,000 in scripts/prove.
 //
 // Proves O10.
-func TestHundredThousandObjects(t *testing.T) {
+func TestManyObjects(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		n := 100_000
-		if testing.Short() {
-			n = 10_000
+		n := 10_000
+		if prove.Long() {
+			n = 100_000
 		}
 		f := newFixture(t)
 		f.options.MaxLive = n / 2

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
@@ -148,135 +149,145 @@ func TestPageOfTheAudit(t *testing.T) {
 
 // Proves V20: the generic routes show an admin nothing of the audit, and change nothing of it.
 func TestAuditIsOutOfReach(t *testing.T) {
-	s := openShop(t, memory(), nil)
-	s.as("admin", "POST", "/v1/objects/cart/x/wake", "", 204, nil)
-	day := today(s.host)
-	for _, route := range []string{"DELETE /v1/objects/%s", "POST /v1/objects/%s/wake", "GET /v1/objects/%s/keys", "GET /v1/objects/%s/events"} {
-		method, path, _ := strings.Cut(fmt.Sprintf(route, auditClass+"/"+day), " ")
-		if a := s.ask("admin", method, path, ""); a.status != 404 {
-			t.Errorf("V20: %s %s: %d %s", method, path, a.status, a.body)
+	synctest.Test(t, func(t *testing.T) {
+		s := openShop(t, memory(), nil)
+		s.as("admin", "POST", "/v1/objects/cart/x/wake", "", 204, nil)
+		day := today(s.host)
+		for _, route := range []string{"DELETE /v1/objects/%s", "POST /v1/objects/%s/wake", "GET /v1/objects/%s/keys", "GET /v1/objects/%s/events"} {
+			method, path, _ := strings.Cut(fmt.Sprintf(route, auditClass+"/"+day), " ")
+			if a := s.ask("admin", method, path, ""); a.status != 404 {
+				t.Errorf("V20: %s %s: %d %s", method, path, a.status, a.body)
+			}
 		}
-	}
-	for _, path := range []string{"/v1/classes", "/v1/objects/" + auditClass + "/" + day, "/v1/events/" + auditClass} {
-		if a := s.ask("admin", "GET", path, ""); strings.Contains(a.body, "insecure") || strings.Contains(a.body, "127.0.0.1") || path == "/v1/classes" && strings.Contains(a.body, auditClass) {
-			t.Errorf("V20: %s: %d %s", path, a.status, a.body)
+		for _, path := range []string{"/v1/classes", "/v1/objects/" + auditClass + "/" + day, "/v1/events/" + auditClass} {
+			if a := s.ask("admin", "GET", path, ""); strings.Contains(a.body, "insecure") || strings.Contains(a.body, "127.0.0.1") || path == "/v1/classes" && strings.Contains(a.body, auditClass) {
+				t.Errorf("V20: %s: %d %s", path, a.status, a.body)
+			}
 		}
-	}
-	if got := briefs(s.audit("").Entries); !slices.Equal(got, []string{"admin wake cart/x done"}) {
-		t.Errorf("V20: %q", got)
-	}
+		if got := briefs(s.audit("").Entries); !slices.Equal(got, []string{"admin wake cart/x done"}) {
+			t.Errorf("V20: %q", got)
+		}
+	})
 }
 
 // Proves V20: a verb without an outcome in the audit is unknown, also on the last page, and its outcome is found on
 // the pages before.
 func TestAuditOfAVerbThatGoesOn(t *testing.T) {
-	s := openShop(t, memory(), nil)
-	day := today(s.host)
-	for _, e := range []auditEvent{
-		{auditBegun, auditEntry{ID: "1", Verb: "drain"}}, {auditBegun, auditEntry{ID: "2", Verb: "delete"}}, {auditNoted, auditEntry{Verb: "sign in", Outcome: done}},
-		{auditEnded, auditEntry{ID: "1", Outcome: "none", Problem: "no-space"}}, {auditEnded, auditEntry{ID: "of another page", Outcome: done}},
-	} {
-		if err := s.srv.writeAudit(t.Context(), day, e); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		s := openShop(t, memory(), nil)
+		day := today(s.host)
+		for _, e := range []auditEvent{
+			{auditBegun, auditEntry{ID: "1", Verb: "drain"}}, {auditBegun, auditEntry{ID: "2", Verb: "delete"}}, {auditNoted, auditEntry{Verb: "sign in", Outcome: done}},
+			{auditEnded, auditEntry{ID: "1", Outcome: "none", Problem: "no-space"}}, {auditEnded, auditEntry{ID: "of another page", Outcome: done}},
+		} {
+			if err := s.srv.writeAudit(t.Context(), day, e); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	want := []string{" drain / none: no-space", " delete / unknown", " sign in / done"}
-	if got := briefs(s.audit("").Entries); !slices.Equal(got, want) {
-		t.Errorf("V20: %q", got)
-	}
-	if got := briefs(s.audit("?limit=1").Entries); !slices.Equal(got, want[:1]) {
-		t.Errorf("V20: on a page alone: %q", got)
-	}
+		want := []string{" drain / none: no-space", " delete / unknown", " sign in / done"}
+		if got := briefs(s.audit("").Entries); !slices.Equal(got, want) {
+			t.Errorf("V20: %q", got)
+		}
+		if got := briefs(s.audit("?limit=1").Entries); !slices.Equal(got, want[:1]) {
+			t.Errorf("V20: on a page alone: %q", got)
+		}
+	})
 }
 
 // Proves V20: sign-ins and sign-outs have an entry with the principal of the token.
 func TestAuditOfSessions(t *testing.T) {
-	f, tokens, token, text := signing(t, nil)
-	a := f.ask("", "POST", "/signin", "token="+text, "Content-Type", asForm)
-	f.ask("", "POST", "/ui/signin", "token="+text, "Content-Type", asForm)
-	cookie := a.cookie(t)
-	f.ask("", "POST", "/signout", "", "Cookie", cookie.Name+"="+cookie.Value)
-	f.ask("", "POST", "/signout", "") // of no session
-	_, boss, err := tokens.Add(auth.Token{Name: "boss", Role: auth.Admin})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &shop{fixture: f}
-	noted(t, f.host, auditNoted, 4)
-	var page auditPage
-	s.as(boss, "GET", "/v1/audit", "", 200, &page)
-	who := token.ID + " "
-	if got := briefs(page.Entries); !slices.Equal(got, []string{who + "sign in / done", who + "sign in / done", who + "sign out / done", " tokens / done 1"}) || page.Entries[0].Name != "ann" {
-		t.Errorf("V20: %q", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f, tokens, token, text := signing(t, nil)
+		a := f.ask("", "POST", "/signin", "token="+text, "Content-Type", asForm)
+		f.ask("", "POST", "/ui/signin", "token="+text, "Content-Type", asForm)
+		cookie := a.cookie(t)
+		f.ask("", "POST", "/signout", "", "Cookie", cookie.Name+"="+cookie.Value)
+		f.ask("", "POST", "/signout", "") // of no session
+		_, boss, err := tokens.Add(auth.Token{Name: "boss", Role: auth.Admin})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &shop{fixture: f}
+		noted(t, f.host, auditNoted, 4)
+		var page auditPage
+		s.as(boss, "GET", "/v1/audit", "", 200, &page)
+		who := token.ID + " "
+		if got := briefs(page.Entries); !slices.Equal(got, []string{who + "sign in / done", who + "sign in / done", who + "sign out / done", " tokens / done 1"}) || page.Entries[0].Name != "ann" {
+			t.Errorf("V20: %q", got)
+		}
+	})
 }
 
 // Proves V20: tokens that are added, revoked or edited have an entry with their ids when the server sees it, and no
 // secret. A use of a token, and a file that was only written anew, have none.
 func TestAuditOfTokens(t *testing.T) {
-	f, tokens, ann, text := signing(t, nil)
-	if _, err := New(f.host, Config{Auth: tokens}); err != nil { // a second Server of the host hears of each change too
-		t.Fatal(err)
-	}
-	f.ask("", "GET", "/v1/viewed", "", "Authorization", "Bearer "+text)
-	if err := tokens.Close(); err != nil { // stores the use
-		t.Fatal(err)
-	}
-	boss, bossText, err := tokens.Add(auth.Token{Name: "boss", Role: auth.Admin})
-	if err != nil {
-		t.Fatal(err)
-	}
-	noted(t, f.host, auditNoted, 1)
-	if err := tokens.Revoke(ann.ID); err != nil {
-		t.Fatal(err)
-	}
-	noted(t, f.host, auditNoted, 2)
-	s := &shop{fixture: f}
-	a := s.as(bossText, "GET", "/v1/audit?verb=tokens", "", 200, nil)
-	var page auditPage
-	if err := json.Unmarshal([]byte(a.body), &page); err != nil || len(page.Entries) != 2 {
-		t.Fatalf("V20: %v: %s", err, a.body)
-	}
-	one, two := page.Entries[0], page.Entries[1]
-	if !slices.Equal(one.Added, []string{boss.ID}) || len(one.Revoked)+len(one.Edited) > 0 || !slices.Equal(two.Revoked, []string{ann.ID}) || len(two.Added)+len(two.Edited) > 0 {
-		t.Errorf("V20: %s", a.body)
-	}
-	if strings.Contains(a.body, text) || strings.Contains(a.body, bossText) || strings.Contains(a.body, "sha256") {
-		t.Errorf("V20: a secret: %s", a.body)
-	}
-	if b := s.as(bossText, "GET", "/ui/audit", "", 200, nil).body; !strings.Contains(b, "added "+boss.ID) || !strings.Contains(b, "revoked "+ann.ID) {
-		t.Errorf("V20: the page has %s", b)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f, tokens, ann, text := signing(t, nil)
+		if _, err := New(f.host, Config{Auth: tokens}); err != nil { // a second Server of the host hears of each change too
+			t.Fatal(err)
+		}
+		f.ask("", "GET", "/v1/viewed", "", "Authorization", "Bearer "+text)
+		if err := tokens.Close(); err != nil { // stores the use
+			t.Fatal(err)
+		}
+		boss, bossText, err := tokens.Add(auth.Token{Name: "boss", Role: auth.Admin})
+		if err != nil {
+			t.Fatal(err)
+		}
+		noted(t, f.host, auditNoted, 1)
+		if err := tokens.Revoke(ann.ID); err != nil {
+			t.Fatal(err)
+		}
+		noted(t, f.host, auditNoted, 2)
+		s := &shop{fixture: f}
+		a := s.as(bossText, "GET", "/v1/audit?verb=tokens", "", 200, nil)
+		var page auditPage
+		if err := json.Unmarshal([]byte(a.body), &page); err != nil || len(page.Entries) != 2 {
+			t.Fatalf("V20: %v: %s", err, a.body)
+		}
+		one, two := page.Entries[0], page.Entries[1]
+		if !slices.Equal(one.Added, []string{boss.ID}) || len(one.Revoked)+len(one.Edited) > 0 || !slices.Equal(two.Revoked, []string{ann.ID}) || len(two.Added)+len(two.Edited) > 0 {
+			t.Errorf("V20: %s", a.body)
+		}
+		if strings.Contains(a.body, text) || strings.Contains(a.body, bossText) || strings.Contains(a.body, "sha256") {
+			t.Errorf("V20: a secret: %s", a.body)
+		}
+		if b := s.as(bossText, "GET", "/ui/audit", "", 200, nil).body; !strings.Contains(b, "added "+boss.ID) || !strings.Contains(b, "revoked "+ann.ID) {
+			t.Errorf("V20: the page has %s", b)
+		}
+	})
 }
 
 // Proves V20: refusals have entries, with the route and the target; a request without credentials, and one for something
 // that does not exist, are none.
 func TestAuditOfRefusals(t *testing.T) {
-	s := openShop(t, memory(), nil)
-	s.ask("", "GET", "/v1/jobs", "")
-	s.ask("viewer", "GET", "/v1/objects/none/x/keys?wat=1", "")
-	s.refused("admin", "GET", "/v1/jobs/report/none", "", 404, "unknown-job")
-	s.refused("wrong", "GET", "/v1/jobs", "", 401, "bad-credentials")
-	s.refused("viewer", "POST", "/v1/jobs/report/a/do/pause", "", 403, "forbidden")
-	s.refused("acme", "GET", "/v1/jobs", "", 404, "not-found")
-	s.refused("acme", "GET", "/v1/objects/cart/b", "", 404, "not-found")
-	s.refused("enqueuer", "PUT", "/v1/jobs/report/a", `"x"`, 404, "not-found")
-	noted(t, s.host, auditNoted, 6)
-	var got []string
-	for _, l := range s.audit("").Entries {
-		got = append(got, l.Route+" "+l.brief())
-	}
-	want := []string{
-		"GET /v1/objects/{class}/{name}/keys viewer refused none/x none: forbidden",
-		"GET /v1/jobs  refused / none: bad-credentials",
-		"POST /v1/jobs/{job}/{id}/do/{verb} viewer refused report/a pause none: forbidden",
-		"GET /v1/jobs acme refused / none: not-found",
-		"GET /v1/objects/{class}/{name} acme refused cart/b none: not-found",
-		"PUT /v1/jobs/{job}/{id} enqueuer refused report/a none: not-found",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("V20: the audit has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := openShop(t, memory(), nil)
+		s.ask("", "GET", "/v1/jobs", "")
+		s.ask("viewer", "GET", "/v1/objects/none/x/keys?wat=1", "")
+		s.refused("admin", "GET", "/v1/jobs/report/none", "", 404, "unknown-job")
+		s.refused("wrong", "GET", "/v1/jobs", "", 401, "bad-credentials")
+		s.refused("viewer", "POST", "/v1/jobs/report/a/do/pause", "", 403, "forbidden")
+		s.refused("acme", "GET", "/v1/jobs", "", 404, "not-found")
+		s.refused("acme", "GET", "/v1/objects/cart/b", "", 404, "not-found")
+		s.refused("enqueuer", "PUT", "/v1/jobs/report/a", `"x"`, 404, "not-found")
+		noted(t, s.host, auditNoted, 6)
+		var got []string
+		for _, l := range s.audit("").Entries {
+			got = append(got, l.Route+" "+l.brief())
+		}
+		want := []string{
+			"GET /v1/objects/{class}/{name}/keys viewer refused none/x none: forbidden",
+			"GET /v1/jobs  refused / none: bad-credentials",
+			"POST /v1/jobs/{job}/{id}/do/{verb} viewer refused report/a pause none: forbidden",
+			"GET /v1/jobs acme refused / none: not-found",
+			"GET /v1/objects/{class}/{name} acme refused cart/b none: not-found",
+			"PUT /v1/jobs/{job}/{id} enqueuer refused report/a none: not-found",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("V20: the audit has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
 }
 
 // Proves V20: at most ten refusals in a second have an entry each, and the others are one entry, written a second
@@ -347,32 +358,34 @@ func TestAuditWithoutSpace(t *testing.T) {
 
 // Proves V20: an opening that recovers executions has one entry with counts and names, and one that recovers none has none.
 func TestAuditOfRecoveries(t *testing.T) {
-	engine := memstore.New()
-	s := openShop(t, object.Options{Storage: storage.Options{Engine: engine}}, nil)
-	s.as("caller", "POST", "/v1/pools/thumb/tasks", `{"in": {"name": "cat", "slow": true}}`, 201, nil)
-	for !slices.Contains(briefTasks(s), "running") {
-	}
-	again := s.crash(engine)()
-	close(s.release)
-	close(again.release)
-	noted(t, again.host, auditNoted, 1)
-	page := again.audit("?verb=recovery")
-	if len(page.Entries) != 1 || page.Entries[0].Count != 1 || !slices.Equal(page.Entries[0].Recovered, []string{"thumb/0"}) {
-		t.Fatalf("V20: %+v", page)
-	}
-	if r := page.Entries[0].Recoveries; len(r) != 1 || r[0].Class != "thumb" || r[0].Cause != "crash" || r[0].Count != 1 || r[0].Attempts != 1 || r[0].Action == "" {
-		t.Errorf("V20: %+v", r)
-	}
-	var many []object.Recovery
-	for i := range 150 {
-		many = append(many, object.Recovery{ID: storage.ID{Class: "b", Name: fmt.Sprint(i)}, Cause: []string{"crash", "stale"}[i%2], Action: "re-run", Attempt: 2})
-	}
-	if e := recoveryEntry(many, 12_000); e.Count != 12_000 || len(e.Recovered) != 100 || len(e.Recoveries) != 2 || e.Recoveries[0] != (auditRecoveries{"b", "crash", "re-run", 75, 150}) {
-		t.Errorf("V20: %+v", e)
-	}
-	if got := s.audit("?verb=recovery").Entries; len(got) != 0 {
-		t.Errorf("V20: the first opening, of two seconds, has an entry of recoveries: %+v", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		engine := memstore.New()
+		s := openShop(t, object.Options{Storage: storage.Options{Engine: engine}}, nil)
+		s.as("caller", "POST", "/v1/pools/thumb/tasks", `{"in": {"name": "cat", "slow": true}}`, 201, nil)
+		for !slices.Contains(briefTasks(s), "running") {
+		}
+		again := s.crash(engine)()
+		close(s.release)
+		close(again.release)
+		noted(t, again.host, auditNoted, 1)
+		page := again.audit("?verb=recovery")
+		if len(page.Entries) != 1 || page.Entries[0].Count != 1 || !slices.Equal(page.Entries[0].Recovered, []string{"thumb/0"}) {
+			t.Fatalf("V20: %+v", page)
+		}
+		if r := page.Entries[0].Recoveries; len(r) != 1 || r[0].Class != "thumb" || r[0].Cause != "crash" || r[0].Count != 1 || r[0].Attempts != 1 || r[0].Action == "" {
+			t.Errorf("V20: %+v", r)
+		}
+		var many []object.Recovery
+		for i := range 150 {
+			many = append(many, object.Recovery{ID: storage.ID{Class: "b", Name: fmt.Sprint(i)}, Cause: []string{"crash", "stale"}[i%2], Action: "re-run", Attempt: 2})
+		}
+		if e := recoveryEntry(many, 12_000); e.Count != 12_000 || len(e.Recovered) != 100 || len(e.Recoveries) != 2 || e.Recoveries[0] != (auditRecoveries{"b", "crash", "re-run", 75, 150}) {
+			t.Errorf("V20: %+v", e)
+		}
+		if got := s.audit("?verb=recovery").Entries; len(got) != 0 {
+			t.Errorf("V20: the first opening, of two seconds, has an entry of recoveries: %+v", got)
+		}
+	})
 }
 
 // briefTasks are the states of the tasks of the pool thumb.

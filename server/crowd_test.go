@@ -66,6 +66,7 @@ func TestCrowdOfSlowClients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		limit(srv)
 		srv.handle(large())
 		p := memnet.Listen()
 		end := serveOn(p, srv)

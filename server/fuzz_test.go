@@ -37,9 +37,9 @@ func newPipe(raw []byte) *pipe {
 	return &pipe{in: bytes.Clone(raw), past: make(chan struct{}), gone: make(chan struct{}), closed: make(chan struct{})}
 }
 
-// patience is how long the client waits for an answer to begin, for example of a stream or a
+// leaveAfter is how long the client waits for an answer to begin, for example of a stream or a
 // long poll.
-const patience = 300 * time.Millisecond
+const leaveAfter = 300 * time.Millisecond
 
 // Read returns the bytes of the client, and then the end. net/http reads a single byte to see
 // whether the client leaves while a handler runs: it does once an answer has begun.
@@ -56,7 +56,7 @@ func (p *pipe) Read(b []byte) (int, error) {
 	if len(b) != 1 {
 		return 0, io.EOF
 	}
-	impatient := time.NewTimer(patience)
+	impatient := time.NewTimer(leaveAfter)
 	defer impatient.Stop()
 	select {
 	case <-past:

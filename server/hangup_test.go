@@ -62,6 +62,7 @@ func boiling(t *testing.T, around func(http.Handler) http.Handler, f func(s *sto
 		if err != nil {
 			t.Fatal(err)
 		}
+		limit(s.srv)
 		counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			s.running.Add(1)
 			defer s.running.Add(-1)

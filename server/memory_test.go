@@ -4,12 +4,18 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/testing/memnet"
+	"github.com/holdfast-dev/holdfast/server/internal/patience"
 )
+
+func TestMain(m *testing.M) {
+	patience.Have()
+	os.Exit(m.Run())
+}
 
 // mustDial is l.Dial for a test.
 func mustDial(t testing.TB, l *memnet.Listener) net.Conn {
@@ -61,13 +67,15 @@ func newWeb(t *testing.T, h http.Handler) *httptest.Server {
 	return web
 }
 
-// patient are the limits of servers over real connections. They are longer than any test, because no verdict may depend
-// on the speed of the machine.
-func patient(l limits) limits {
-	const long = 24 * time.Hour
-	l.bodyTime, l.bodyTimePerPart, l.answerTime, l.headerTime, l.idleTime = long, long, long, long, long
-	l.writeTime, l.pingEvery, l.checkEvery, l.pageTime, l.overviewTime, l.lookTime = long, long, long, long, long, long
-	return l
+// limit gives a server the limits of production in a bubble, and elsewhere limits that are longer than any test, because
+// no verdict may depend on the speed of the machine.
+func limit(s *Server) {
+	if inBubble() {
+		s.limits = defaultLimits
+		return
+	}
+	s.limits = defaultLimits.patient()
+	s.limits.pingEvery, s.limits.checkEvery = patience.Times(s.limits.pingEvery), patience.Times(s.limits.checkEvery)
 }
 
 // settled wants a condition to hold once all goroutines of the bubble wait.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	jobadmin "github.com/holdfast-dev/holdfast/admin"
@@ -266,32 +267,35 @@ func TestARunOfAPageEndsWithItsRight(t *testing.T) {
 
 // A run can be stopped on its page, by any operator, and no run begins while the server ends.
 func TestStopARunOnItsPage(t *testing.T) {
-	s := pageShop(t)
-	s.fill()
-	held, at := make(chan struct{}), today(s.host)
-	now := s.host.Seams().Clock.Now()
-	run := bulkState{Of: deadOf, Who: "operator", Matches: 9, Day: at, Began: now, Bulk: jobadmin.Bulk{Verb: replayVerb, At: now}}
-	s.srv.limits.checkEvery = 0
-	s.srv.bulk.put("r", func() *problem { <-held; return nil })
-	if _, err := bulkBegin.Call(t.Context(), s.host, "r", run); err != nil {
-		t.Fatal(err)
-	}
-	s.sees("operator", "/ui/bulkrun?id=r", []string{"It runs.", "of 9", "Stop"}, nil)
-	if a := s.ask("operator", "GET", "/ui/bulkrun?id=r", ""); a.header.Get("Refresh") != "1" || !strings.Contains(a.body, `action="bulkstop?`) {
-		t.Errorf("a run that has not ended: %v %s", a.header, a.body)
-	}
-	if a := s.ask("reader", "POST", "/ui/bulkstop?id=r", ""); a.status != 403 {
-		t.Errorf("V21: a reader stops the run: %d", a.status)
-	}
-	s.posts("other", "/ui/bulkstop?id=r", nil, "bulkrun?id=r")
-	close(held)
-	if text := s.ended("operator", "/ui/bulkrun?id=r"); !strings.Contains(text, "It has ended early: Somebody has stopped it.") {
-		t.Errorf("V21: %s", text)
-	}
-	s.tear("torn")
-	to, token := s.token("operator", "/ui/bulk?do=replay")
-	s.srv.serving.expire()
-	if a := s.ask("operator", "POST", to, url.Values{"token": {token}}.Encode(), "Content-Type", asForm); a.status != 503 {
-		t.Errorf("a run begins while the server ends: %d %s", a.status, a.body)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := pageShop(t)
+		s.fill()
+		time.Sleep(time.Second) // a run is of letters that are older
+		held, at := make(chan struct{}), today(s.host)
+		now := s.host.Seams().Clock.Now()
+		run := bulkState{Of: deadOf, Who: "operator", Matches: 9, Day: at, Began: now, Bulk: jobadmin.Bulk{Verb: replayVerb, At: now}}
+		s.srv.limits.checkEvery = 0
+		s.srv.bulk.put("r", func() *problem { <-held; return nil })
+		if _, err := bulkBegin.Call(t.Context(), s.host, "r", run); err != nil {
+			t.Fatal(err)
+		}
+		s.sees("operator", "/ui/bulkrun?id=r", []string{"It runs.", "of 9", "Stop"}, nil)
+		if a := s.ask("operator", "GET", "/ui/bulkrun?id=r", ""); a.header.Get("Refresh") != "1" || !strings.Contains(a.body, `action="bulkstop?`) {
+			t.Errorf("a run that has not ended: %v %s", a.header, a.body)
+		}
+		if a := s.ask("reader", "POST", "/ui/bulkstop?id=r", ""); a.status != 403 {
+			t.Errorf("V21: a reader stops the run: %d", a.status)
+		}
+		s.posts("other", "/ui/bulkstop?id=r", nil, "bulkrun?id=r")
+		close(held)
+		if text := s.ended("operator", "/ui/bulkrun?id=r"); !strings.Contains(text, "It has ended early: Somebody has stopped it.") {
+			t.Errorf("V21: %s", text)
+		}
+		s.tear("torn")
+		to, token := s.token("operator", "/ui/bulk?do=replay")
+		s.srv.serving.expire()
+		if a := s.ask("operator", "POST", to, url.Values{"token": {token}}.Encode(), "Content-Type", asForm); a.status != 503 {
+			t.Errorf("a run begins while the server ends: %d %s", a.status, a.body)
+		}
+	})
 }

@@ -71,30 +71,32 @@ func (f *fixture) posts(who, at string, form url.Values, to string) {
 // Proves V13: all pages of jobs, pools, tasks and dead letters that the links lead to are there for each role, and
 // none shows below reader an error, a reason or a value.
 func TestPagesOfAllWork(t *testing.T) {
-	s := pageShop(t)
-	s.fill()
-	letter := fmt.Sprintf("/ui/letter?class=order&name=f&seq=%d", s.letters("workflow")[0].Seq)
-	for _, who := range []string{"viewer", "reader", "operator", "admin"} {
-		seen := s.crawl(who, "/ui/jobs")
-		for _, at := range []string{
-			"/ui/job?class=report&name=f", "/ui/job?class=order&name=o", "/ui/job?class=hook&name=h", "/ui/job?class=report&name=acme%2Fx",
-			"/ui/pools", "/ui/pool?pool=thumb", "/ui/pool?pool=thumb&queue=", "/ui/task?pool=thumb&task=0-1", "/ui/dead", letter,
-		} {
-			if seen[at] == "" && seen[strings.TrimSuffix(at, "&queue=")] == "" {
-				t.Errorf("%s finds no way to %s", who, at)
+	synctest.Test(t, func(t *testing.T) {
+		s := pageShop(t)
+		s.fill()
+		letter := fmt.Sprintf("/ui/letter?class=order&name=f&seq=%d", s.letters("workflow")[0].Seq)
+		for _, who := range []string{"viewer", "reader", "operator", "admin"} {
+			seen := s.crawl(who, "/ui/jobs")
+			for _, at := range []string{
+				"/ui/job?class=report&name=f", "/ui/job?class=order&name=o", "/ui/job?class=hook&name=h", "/ui/job?class=report&name=acme%2Fx",
+				"/ui/pools", "/ui/pool?pool=thumb", "/ui/pool?pool=thumb&queue=", "/ui/task?pool=thumb&task=0-1", "/ui/dead", letter,
+			} {
+				if seen[at] == "" && seen[strings.TrimSuffix(at, "&queue=")] == "" {
+					t.Errorf("%s finds no way to %s", who, at)
+				}
 			}
-		}
-		for at, body := range seen {
-			if who == "viewer" && strings.Contains(body, secret) {
-				t.Errorf("V13: a viewer reads a text on %s: %s", at, pageText(body))
-			}
-			for _, m := range formActions.FindAllStringSubmatch(body, -1) {
-				if (who == "viewer" || who == "reader") && m[1] != "signout" {
-					t.Errorf("V13: a %s has the form %s on %s", who, m[1], at)
+			for at, body := range seen {
+				if who == "viewer" && strings.Contains(body, secret) {
+					t.Errorf("V13: a viewer reads a text on %s: %s", at, pageText(body))
+				}
+				for _, m := range formActions.FindAllStringSubmatch(body, -1) {
+					if (who == "viewer" || who == "reader") && m[1] != "signout" {
+						t.Errorf("V13: a %s has the form %s on %s", who, m[1], at)
+					}
 				}
 			}
 		}
-	}
+	})
 }
 
 // choices are the texts of the options of a field on a page.
@@ -245,59 +247,61 @@ func TestPageOfWorkflow(t *testing.T) {
 
 // Proves V14: names and errors of jobs are text on each page, and whole behind each link and each form.
 func TestOddNamesOfJobs(t *testing.T) {
-	reports := continuous.New(continuous.Config[string]{
-		Name: "report", Exhausted: jobs.Fail, StartLater: true,
-		Run: func(context.Context, *continuous.Run[string]) error {
-			return errors.New(`<script>alert(1)</script>"><b>{{.}}`)
-		},
-	})
-	f := start(t, func(c *Config) { c.Jobs = []verbs.Described{reports} }, reports)
-	for _, name := range oddNames {
-		if _, err := reports.Start(t.Context(), f.host, name, `<b>`); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := reports.Trigger(t.Context(), f.host, oddNames[2]); err != nil {
-		t.Fatal(err)
-	}
-	for e, err := range f.host.Watch(t.Context(), storage.ID{Class: "report", Name: oddNames[2]}, 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Kind == jobs.EventFailed {
-			break
-		}
-	}
-	seen := f.crawl("admin", "/ui/jobs")
-	for at, body := range seen {
-		if strings.Contains(body, "<script>") || strings.Contains(body, "<b>") {
-			t.Errorf("V14: %s has markup of a user", at)
-		}
-	}
-	for _, name := range oddNames {
-		at := "/ui/job?class=report&name=" + url.QueryEscape(name)
-		if seen[at] == "" {
-			t.Errorf("V14: no link leads to %s", at)
-		}
-		forms := 0
-		for _, m := range formActions.FindAllStringSubmatch(seen[at], -1) {
-			to, err := url.Parse(resolve(t, at, html.UnescapeString(m[1])))
-			if err != nil || to.Path != "/ui/do" || to.Query().Get("name") != name || to.Query().Get("class") != "report" {
-				t.Errorf("V14: a form of %s leads to %v, %v", at, to, err)
+	synctest.Test(t, func(t *testing.T) {
+		reports := continuous.New(continuous.Config[string]{
+			Name: "report", Exhausted: jobs.Fail, StartLater: true,
+			Run: func(context.Context, *continuous.Run[string]) error {
+				return errors.New(`<script>alert(1)</script>"><b>{{.}}`)
+			},
+		})
+		f := start(t, func(c *Config) { c.Jobs = []verbs.Described{reports} }, reports)
+		for _, name := range oddNames {
+			if _, err := reports.Start(t.Context(), f.host, name, `<b>`); err != nil {
+				t.Fatal(err)
 			}
-			forms++
 		}
-		if forms != 3 {
-			t.Errorf("%s has %d forms", at, forms)
+		if err := reports.Trigger(t.Context(), f.host, oddNames[2]); err != nil {
+			t.Fatal(err)
 		}
-		if name == oddNames[2] {
-			continue // it has failed
+		for e, err := range f.host.Watch(t.Context(), storage.ID{Class: "report", Name: oddNames[2]}, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == jobs.EventFailed {
+				break
+			}
 		}
-		f.posts("operator", "/ui/do?class=report&verb=pause&name="+url.QueryEscape(name), nil, "job?class=report&name="+url.QueryEscape(name))
-		if m, err := reports.Status(t.Context(), f.host, name); err != nil || m.Meta.Status != jobs.Paused {
-			t.Errorf("%q is %v, %v", name, m.Meta.Status, err)
+		seen := f.crawl("admin", "/ui/jobs")
+		for at, body := range seen {
+			if strings.Contains(body, "<script>") || strings.Contains(body, "<b>") {
+				t.Errorf("V14: %s has markup of a user", at)
+			}
 		}
-	}
+		for _, name := range oddNames {
+			at := "/ui/job?class=report&name=" + url.QueryEscape(name)
+			if seen[at] == "" {
+				t.Errorf("V14: no link leads to %s", at)
+			}
+			forms := 0
+			for _, m := range formActions.FindAllStringSubmatch(seen[at], -1) {
+				to, err := url.Parse(resolve(t, at, html.UnescapeString(m[1])))
+				if err != nil || to.Path != "/ui/do" || to.Query().Get("name") != name || to.Query().Get("class") != "report" {
+					t.Errorf("V14: a form of %s leads to %v, %v", at, to, err)
+				}
+				forms++
+			}
+			if forms != 3 {
+				t.Errorf("%s has %d forms", at, forms)
+			}
+			if name == oddNames[2] {
+				continue // it has failed
+			}
+			f.posts("operator", "/ui/do?class=report&verb=pause&name="+url.QueryEscape(name), nil, "job?class=report&name="+url.QueryEscape(name))
+			if m, err := reports.Status(t.Context(), f.host, name); err != nil || m.Meta.Status != jobs.Paused {
+				t.Errorf("%q is %v, %v", name, m.Meta.Status, err)
+			}
+		}
+	})
 }
 
 // A run that is stuck, because its code is another than that of its history, shows the difference.

@@ -16,28 +16,30 @@ import (
 
 // Proves V13: the first page names all that failed, died or is stuck, with its errors from the role reader on.
 func TestOverview(t *testing.T) {
-	s := openShop(t, memory(), nil)
-	s.fill()
-	for who, reads := range map[string]bool{"viewer": false, "reader": true} {
-		a := s.ask(who, "GET", "/ui/overview", "")
-		for _, want := range []string{"report/f", "order/f", "<strong>2</strong>", ">thumb<", "1 failed", `href="go?class=report&amp;name=f`, "the store was new"} {
-			if !strings.Contains(a.body, want) {
-				t.Errorf("the page of %s has no %s", who, want)
+	synctest.Test(t, func(t *testing.T) {
+		s := openShop(t, memory(), nil)
+		s.fill()
+		for who, reads := range map[string]bool{"viewer": false, "reader": true} {
+			a := s.ask(who, "GET", "/ui/overview", "")
+			for _, want := range []string{"report/f", "order/f", "<strong>2</strong>", ">thumb<", "1 failed", `href="go?class=report&amp;name=f`, "the store was new"} {
+				if !strings.Contains(a.body, want) {
+					t.Errorf("the page of %s has no %s", who, want)
+				}
+			}
+			if got := strings.Contains(a.body, secret); got != reads || a.status != 200 || len(a.body) > 60<<10 {
+				t.Errorf("V13: %s reads errors: %v; %d bytes, status %d", who, got, len(a.body), a.status)
+			}
+			b := s.ask(who, "GET", "/ui/recoveries", "")
+			if b.status != 200 || strings.Contains(b.body, secret) {
+				t.Errorf("%s sees %d %s", who, b.status, b.body)
 			}
 		}
-		if got := strings.Contains(a.body, secret); got != reads || a.status != 200 || len(a.body) > 60<<10 {
-			t.Errorf("V13: %s reads errors: %v; %d bytes, status %d", who, got, len(a.body), a.status)
+		for at, body := range s.crawl("viewer", "/ui/overview") {
+			if strings.Contains(body, secret) {
+				t.Errorf("V13: a viewer sees a secret at %s", at)
+			}
 		}
-		b := s.ask(who, "GET", "/ui/recoveries", "")
-		if b.status != 200 || strings.Contains(b.body, secret) {
-			t.Errorf("%s sees %d %s", who, b.status, b.body)
-		}
-	}
-	for at, body := range s.crawl("viewer", "/ui/overview") {
-		if strings.Contains(body, secret) {
-			t.Errorf("V13: a viewer sees a secret at %s", at)
-		}
-	}
+	})
 }
 
 // The page goes on to answer when the host has ended.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/dashboard"
@@ -119,29 +120,31 @@ func odd(t *testing.T) *fixture {
 
 // Proves V14: each name is whole behind each link, and is text everywhere.
 func TestOddNamesAreTextOnPages(t *testing.T) {
-	f := odd(t)
-	seen := f.crawl("admin", "/ui/"+firstPage)
-	for _, name := range oddNames {
-		at := "/ui/object?class=note&name=" + url.QueryEscape(name)
-		if body := seen["/ui/go?class=note&name="+url.QueryEscape(name)]; !strings.Contains(html.UnescapeString(body), `data-topic="`+dashboard.Topic("note", name)+`"`) {
-			t.Errorf("V14: no link leads to %s", at)
-		}
-		value := "/ui/value?class=note&key=" + url.QueryEscape(name) + "&name=" + url.QueryEscape(name)
-		if _, ok := seen[value]; !ok {
-			t.Errorf("V14: no link leads to %s", value)
-		}
-		for _, m := range formActions.FindAllStringSubmatch(seen[at], -1) {
-			to, err := url.Parse(resolve(t, at, html.UnescapeString(m[1])))
-			if err != nil || to.Path != "/ui/signout" && (to.Path != "/ui/wake" || to.Query().Get("name") != name) {
-				t.Errorf("V14: a form of %s leads to %v, %v", at, to, err)
+	synctest.Test(t, func(t *testing.T) {
+		f := odd(t)
+		seen := f.crawl("admin", "/ui/"+firstPage)
+		for _, name := range oddNames {
+			at := "/ui/object?class=note&name=" + url.QueryEscape(name)
+			if body := seen["/ui/go?class=note&name="+url.QueryEscape(name)]; !strings.Contains(html.UnescapeString(body), `data-topic="`+dashboard.Topic("note", name)+`"`) {
+				t.Errorf("V14: no link leads to %s", at)
+			}
+			value := "/ui/value?class=note&key=" + url.QueryEscape(name) + "&name=" + url.QueryEscape(name)
+			if _, ok := seen[value]; !ok {
+				t.Errorf("V14: no link leads to %s", value)
+			}
+			for _, m := range formActions.FindAllStringSubmatch(seen[at], -1) {
+				to, err := url.Parse(resolve(t, at, html.UnescapeString(m[1])))
+				if err != nil || to.Path != "/ui/signout" && (to.Path != "/ui/wake" || to.Query().Get("name") != name) {
+					t.Errorf("V14: a form of %s leads to %v, %v", at, to, err)
+				}
 			}
 		}
-	}
-	for at, body := range seen {
-		if strings.Contains(body, "<script>") || strings.Contains(body, "<b>") {
-			t.Errorf("V14: %s has markup of a name", at)
+		for at, body := range seen {
+			if strings.Contains(body, "<script>") || strings.Contains(body, "<b>") {
+				t.Errorf("V14: %s has markup of a name", at)
+			}
 		}
-	}
+	})
 }
 
 // Proves V13: a page shows below reader no value and no error, offers no verb that the role lacks, and refuses it

@@ -64,9 +64,8 @@ func newServed(t *testing.T, change func(*Config), routes ...route) *served {
 	s.host, s.srv = host, srv
 	if inBubble() {
 		s.memory = serveInMemory(srv)
-	} else {
-		srv.limits = patient(srv.limits)
 	}
+	limit(srv)
 	t.Cleanup(func() { _ = host.Shutdown(context.Background()) }) // Serve's tests look at its error
 	return s
 }
@@ -350,7 +349,7 @@ func TestHeaderBound(t *testing.T) {
 	s := newServed(t, nil)
 	s.srv.limits = defaultLimits
 	h := s.srv.httpServer()
-	s.srv.limits = patient(defaultLimits)
+	limit(s.srv)
 	if h.ReadHeaderTimeout != 5*time.Second || h.IdleTimeout != 2*time.Minute || h.MaxHeaderBytes != 16<<10 {
 		t.Errorf("the bounds are %v, %v, %d", h.ReadHeaderTimeout, h.IdleTimeout, h.MaxHeaderBytes)
 	}

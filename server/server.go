@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/server/auth"
+	"github.com/holdfast-dev/holdfast/server/internal/patience"
 )
 
 // Server is an http.Handler that answers for one host. It may be mounted below a path with
@@ -76,6 +77,17 @@ var defaultLimits = limits{
 	pageTime: 2 * time.Second, overviewTime: 500 * time.Millisecond, lookTime: time.Second,
 }
 
+// patient returns the limits with the process's patience for clients and the host, which only tests change.
+func (l limits) patient() limits {
+	for _, d := range []*time.Duration{
+		&l.bodyTime, &l.bodyTimePerPart, &l.answerTime, &l.headerTime, &l.idleTime,
+		&l.writeTime, &l.pageTime, &l.overviewTime, &l.lookTime,
+	} {
+		*d = patience.Times(*d)
+	}
+	return l
+}
+
 // New makes the server of a host that was opened with Definitions. The host stays the caller's, and the caller shuts it down. It returns an
 // error that names the field of the Config that is wrong, for example a class that the host
 // does not have. It starts nothing, but from now on runs of verbs over many that an end of the process has cut off
@@ -105,7 +117,7 @@ func New(host *object.Host, c Config) (*Server, error) {
 	}
 	s := &Server{
 		host: host, config: c, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(),
-		rates: newRates(c.CallsPerSecond), limits: defaultLimits, exposed: exposed, serving: newServing(),
+		rates: newRates(c.CallsPerSecond), limits: defaultLimits.patient(), exposed: exposed, serving: newServing(),
 		classes: classes, source: why.Live(host, definitions...),
 		operations: newOperations(host, c.Jobs),
 	}

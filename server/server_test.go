@@ -10,9 +10,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
+	"github.com/holdfast-dev/holdfast/server/internal/patience"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
@@ -92,6 +94,9 @@ func startOn(t *testing.T, o object.Options, change func(*Config), classes ...ob
 	}
 	t.Cleanup(func() { _ = host.Shutdown(context.Background()) }) // some tests have ended it
 	c := Config{Auth: everyone, Logger: logger}
+	if !inBubble() {
+		c.Timeout, c.HandlerTimeout = patience.Times(time.Minute), patience.Times(time.Minute)
+	}
 	if change != nil {
 		change(&c)
 	}
@@ -99,9 +104,7 @@ func startOn(t *testing.T, o object.Options, change func(*Config), classes ...ob
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !inBubble() {
-		srv.limits = patient(srv.limits)
-	}
+	limit(srv)
 	return &fixture{t, host, srv, newWeb(t, srv), log}
 }
 

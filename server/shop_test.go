@@ -91,6 +91,7 @@ func shopInTime(t *testing.T) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
+	limit(srv)
 	s.fixture = &fixture{t: t, host: host, srv: srv}
 	return s
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/holdfast-dev/holdfast/internal/testing/prove"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -79,11 +80,11 @@ func (d *failingDisk) named(err error) bool {
 		slices.ContainsFunc(d.failed, func(path string) bool { return strings.Contains(err.Error(), path) })
 }
 
-// failEach calls try with disks of which the first, the second and each later operation fails, until none does, and returns how
-// often try has returned an error. Such an error must tell of the disk and name its path.
+// failEach calls try with disks of which the first operation fails, and then later ones, prove.Stride apart, until none does. It returns about how
+// many operations fail try if all are tried. The error must tell of the disk and name its path.
 func failEach(t *testing.T, fault syscall.Errno, paths []string, try func(d *failingDisk, w *world) error) (failed int) {
 	t.Helper()
-	for at := 0; ; at++ {
+	for at := 0; ; at += prove.Stride() {
 		d := &failingDisk{at: at, fault: fault, paths: paths}
 		w := newWorld(t, errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(d.fails)))
 		w.commit(1)
@@ -98,7 +99,7 @@ func failEach(t *testing.T, fault syscall.Errno, paths []string, try func(d *fai
 		}
 		if len(d.failed) == 0 || t.Failed() {
 			t.Log(failed, "operations failed")
-			return failed
+			return failed * prove.Stride()
 		}
 	}
 }

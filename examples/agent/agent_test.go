@@ -101,7 +101,7 @@ func TestCrashAgent(t *testing.T) {
 // More files than a snapshot waits for, killed at each point once.
 func TestCrashAgentOverSnapshots(t *testing.T) {
 	scenario, checks := deciding(desk(t, 115))
-	crashes.Try(t, scenario, append(checks, harness.Budget(120))...)
+	crashes.Try(t, scenario, append(checks, crashes.Budget(120))...)
 }
 
 // The verdicts of the test differ, and depend on the files before.

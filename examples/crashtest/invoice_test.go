@@ -93,7 +93,7 @@ func lunch(newInvoices func(Charge) Invoices) harness.Scenario {
 func TestInvoiceSurvivesEveryCrash(t *testing.T) {
 	once := harness.NoDoubleEffect("charge/")
 	for _, store := range []harness.Option{harness.MapStore(), harness.PebbleStore()} {
-		harness.Exhaust(t, lunch(NewInvoices), store, once, harness.Depth(2), harness.NoLostAck, harness.OneAlarm)
+		harness.Exhaust(t, lunch(NewInvoices), store, once, harness.Depth(2), harness.Budget(300), harness.NoLostAck, harness.OneAlarm)
 	}
 	harness.Exhaust(t, lunch(NewInvoices), once, harness.Seed(7), harness.Downtime(48*time.Hour))
 }

@@ -64,7 +64,7 @@ var promises = []harness.Option{
 
 // Each term is counted once, at whichever point the process is killed.
 func TestCountsOnceAfterACrashAtEveryPoint(t *testing.T) {
-	crashes.Try(t, counting, append(promises, harness.Budget(300))...) // more than the points of one crash
+	crashes.Try(t, counting, append(promises, crashes.Budget(300))...) // more than the points of one crash
 }
 
 // repeating is the same scenario with children that call the shards in a step, instead of

@@ -85,7 +85,7 @@ func counted(s *harness.Sim, p *program) error {
 // Each file is counted once, at whichever point the process is killed.
 func TestCountsOnceAfterACrashAtEveryPoint(t *testing.T) {
 	crashes.Try(t, indexing, harness.NoLostAck, harness.OneAlarm, harness.NeverOrphaned,
-		harness.Budget(600)) // each plan is a long one
+		crashes.Budget(600)) // each plan is a long one
 }
 
 // A run that is repeated after a crash may see that all is done when it did not the

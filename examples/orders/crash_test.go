@@ -117,7 +117,7 @@ func TestRefusedOrderAfterACrashAtEveryPoint(t *testing.T) {
 
 // Orders of several kinds run at the same time.
 func TestOrdersTogetherAfterACrashAtEveryPoint(t *testing.T) {
-	crashes.Try(t, shopping(1, 6, 7), append(singly, harness.Budget(300))...)
+	crashes.Try(t, shopping(1, 6, 7), append(singly, crashes.Budget(300))...)
 }
 
 // A bank that knows no keys charges twice for a crash between a charge and its record. The

@@ -81,6 +81,15 @@ func (p *Proxy) Hold(ways ...Direction) {
 	}
 }
 
+// WaitHeld waits until Hold has stopped n messages, each of which is the first of its connection and direction.
+func (p *Proxy) WaitHeld(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.waits[ToServer]+p.waits[ToClient] < n {
+		p.freed.Wait()
+	}
+}
+
 // Free ends each Hold.
 func (p *Proxy) Free() {
 	p.mu.Lock()

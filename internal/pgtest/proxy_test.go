@@ -56,25 +56,21 @@ func TestHold(t *testing.T) {
 	send(client, message('Q', "ask"))
 	send(behind, message('Z', "ready")) // the other direction is free
 	want(client, message('Z', "ready"))
-	stopped(t, p, ToServer, behind)
+	stopped(t, p, behind)
 	p.Free()
 	want(behind, message('Q', "ask"))
 
 	p.Hold(ToClient)
 	send(behind, message('Z', "late"))
-	stopped(t, p, ToClient, client)
+	stopped(t, p, client)
 	p.Free()
 	want(client, message('Z', "late"))
 }
 
-// stopped waits until a message is held in a direction, and fails the test if any of it is at the other end.
-func stopped(t *testing.T, p *Proxy, way Direction, to net.Conn) {
+// stopped waits until a message is held, and fails the test if any of it is at the other end.
+func stopped(t *testing.T, p *Proxy, to net.Conn) {
 	t.Helper()
-	p.mu.Lock()
-	for p.waits[way] == 0 {
-		p.freed.Wait()
-	}
-	p.mu.Unlock()
+	p.WaitHeld(1)
 	raw, err := to.(*net.TCPConn).SyscallConn()
 	if err != nil {
 		t.Fatal(err)

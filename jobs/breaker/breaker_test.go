@@ -10,11 +10,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
+	_ "github.com/holdfast-dev/holdfast/internal/testing/seeds" // the tests draw the same inputs in each run
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/breaker"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 )
+
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 var errDown = errors.New("the bank is down")
 

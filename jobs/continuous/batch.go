@@ -26,14 +26,20 @@ type StartResult struct {
 // the store, so that many jobs take little longer than one. When ctx ends, the
 // jobs that were not started yet get its cause as their error.
 func (j *Job[S]) StartAll(ctx context.Context, h *object.Host, all []Start[S]) []StartResult {
-	names, results := make([]string, len(all)), make([]StartResult, len(all))
+	names := make([]string, len(all))
 	for i, s := range all {
 		names[i] = s.ID
 	}
+	return startAll(ctx, h, names, func(i int) (Started, error) { return j.Start(ctx, h, all[i].ID, all[i].State) })
+}
+
+// startAll is StartAll for jobs with these names.
+func startAll(ctx context.Context, h *object.Host, names []string, start func(i int) (Started, error)) []StartResult {
+	results := make([]StartResult, len(names))
 	engine.Each(h, names, 0, func(i int) {
 		r := &results[i]
 		if r.Err = seam.Cause(ctx); r.Err == nil {
-			r.Started, r.Err = j.Start(ctx, h, all[i].ID, all[i].State)
+			r.Started, r.Err = start(i)
 		}
 	})
 	return results

@@ -104,11 +104,49 @@ type Config[S any] struct {
 
 // Validate returns the first mistake in c, as a jobs.ErrInvalid. object.Open
 // does the same.
-func (c *Config[S]) Validate() error {
+func (c *Config[S]) Validate() error { return c.untyped().validate() }
+
+// untyped is a Config without its type.
+type untyped struct {
+	Name, Version           string
+	Schedule                jobs.Schedule
+	Missed                  jobs.Missed
+	Retry                   jobs.Retry
+	Exhausted               jobs.Exhausted
+	OnExhausted             func(ctx context.Context, x *jobs.Exhaustion) error
+	Retention               jobs.Retention
+	Timeout                 time.Duration
+	Concurrency             int
+	StartRate               object.StartRate
+	StartLater, StartPaused bool
+	Lease, Heartbeat        time.Duration
+	StaleThreshold          time.Duration
+	RecoveryDelay           time.Duration
+	MaxRecoveries           int
+	FewEvents               bool
+	Class                   object.ClassOptions
+	runs                    bool  // it has a Run
+	unread                  error // the mistake in Version and Migrate
+}
+
+// untyped returns c without its type.
+func (c *Config[S]) untyped() *untyped {
+	reader := c.reader()
+	return &untyped{
+		Name: c.Name, Version: c.Version, Schedule: c.Schedule, Missed: c.Missed, Retry: c.Retry,
+		Exhausted: c.Exhausted, OnExhausted: c.OnExhausted, Retention: c.Retention, Timeout: c.Timeout,
+		Concurrency: c.Concurrency, StartRate: c.StartRate, StartLater: c.StartLater, StartPaused: c.StartPaused,
+		Lease: c.Lease, Heartbeat: c.Heartbeat, StaleThreshold: c.StaleThreshold, RecoveryDelay: c.RecoveryDelay,
+		MaxRecoveries: c.MaxRecoveries, FewEvents: c.FewEvents, Class: c.Class, runs: c.Run != nil, unread: reader.Validate(),
+	}
+}
+
+// validate is Validate.
+func (c *untyped) validate() error {
 	switch {
 	case c.Name == "":
 		return engine.Invalidf("continuous", "Name is empty")
-	case c.Run == nil:
+	case !c.runs:
 		return engine.Invalidf("continuous "+c.Name, "Run is nil")
 	case !c.Missed.Valid():
 		return engine.Invalidf("continuous "+c.Name, "Missed is %d: want RunOnce, RunEach or Skip", c.Missed)
@@ -117,8 +155,7 @@ func (c *Config[S]) Validate() error {
 	case !c.Exhausted.Valid():
 		return engine.Invalidf("continuous "+c.Name, "Exhausted is %d: want Keep, Fail or Purge", c.Exhausted)
 	}
-	reader := c.reader()
-	for _, err := range []error{c.workLimit().Validate(), c.Schedule.Validate(), reader.Validate(), c.execution().Validate(), c.Retention.Validate()} {
+	for _, err := range []error{c.workLimit().Validate(), c.Schedule.Validate(), c.unread, c.execution().Validate(), c.Retention.Validate()} {
 		if err != nil {
 			return engine.Invalidf("continuous "+c.Name, "%w", err)
 		}
@@ -132,7 +169,7 @@ func (c *Config[S]) reader() engine.Reader[S] {
 }
 
 // execution returns the settings of the engine.
-func (c *Config[S]) execution() engine.Options {
+func (c *untyped) execution() engine.Options {
 	return engine.Options{
 		Retry: c.Retry, Timeout: c.Timeout, Lease: c.Lease, Heartbeat: c.Heartbeat, Quiet: c.FewEvents,
 		Limits: recovery.Limits{StaleThreshold: c.StaleThreshold, RecoveryDelay: c.RecoveryDelay, MaxRecoveries: c.MaxRecoveries},
@@ -140,12 +177,12 @@ func (c *Config[S]) execution() engine.Options {
 }
 
 // workLimit returns the limit on concurrent runs.
-func (c *Config[S]) workLimit() object.WorkLimit {
+func (c *untyped) workLimit() object.WorkLimit {
 	return object.WorkLimit{AtOnce: c.Concurrency, StartRate: c.StartRate}
 }
 
 // class returns the settings of the objects' class.
-func (c *Config[S]) class() object.ClassOptions {
+func (c *untyped) class() object.ClassOptions {
 	o := engine.ClassOptions(c.Class)
 	if l := c.workLimit(); l.Validate() == nil { // otherwise Validate reports it
 		o.WorkLimit = l

@@ -2,6 +2,7 @@ package continuous
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -23,18 +24,38 @@ import (
 // if the turn commits, a little later. If the job refuses one then, it becomes a dead
 // letter of the job's object. Status and State return object.ErrNeedsAnswer.
 type Job[S any] struct {
-	*object.Class[instance[S]]
+	*object.Class[instance]
+	control
 	config Config[S]
+	reader engine.Reader[S]
 
-	start     *object.Method[S, Started]
-	trigger   *object.Method[none, none]
-	status    *object.Method[none, Status]
-	state     *object.Method[none, S]
-	pause     *object.Method[none, none]
-	resume    *object.Method[none, none]
-	stop      *object.Method[string, none]
-	terminate *object.Method[string, none]
+	start *object.Method[S, Started]
+	state *object.Method[none, S]
 }
+
+// control has the methods of a Job that do not need the type of its state. The compiler makes the code of a Job again for
+// each S, in each package that uses one, so a Job itself has only what needs it.
+type control struct{ d *definition }
+
+// definition is a Job without its type.
+type definition struct {
+	untyped
+	class *object.Class[instance]
+	calls calls
+	// run makes one execution of a run with a stored state of a version.
+	run func(ctx context.Context, in *instance, x engine.Execution, stored []byte, version string) (engine.Result, error)
+}
+
+// calls are the methods of an instance that do not need the type of the state. They are functions, because the compiler
+// would make an object.Method again in each package to whose types it belongs.
+type calls struct {
+	trigger, pause, resume call[none, none]
+	status                 call[none, Status]
+	stop, terminate        call[string, none]
+}
+
+// call is a bound object.Method.Call.
+type call[A, R any] = func(ctx context.Context, from object.Caller, id string, arg A, opts ...object.CallOption) (R, error)
 
 // none stands for no argument or no result.
 type none struct{}
@@ -42,28 +63,48 @@ type none struct{}
 // New makes a continuous job. It does not fail: object.Open returns the
 // mistakes in c.
 func New[S any](c Config[S]) *Job[S] {
-	j := &Job[S]{config: c}
-	class := object.Define(c.Name, func(ctx context.Context, st *object.State) (*instance[S], error) {
-		return load(ctx, st, j)
-	}, c.class())
-	j.Class = class
-	nothing, noReason := object.Sent(func(none) none { return none{} }), object.Sent(func(string) none { return none{} })
-	j.start = object.Handle(class, "start", (*instance[S]).start, object.Sent(func(S) Started { return Started{Sent: true} }))
-	j.trigger = object.Handle(class, "trigger", (*instance[S]).trigger, nothing)
-	j.status = object.Handle(class, "status", (*instance[S]).status)
-	j.state = object.Handle(class, "state", (*instance[S]).state)
-	j.pause = object.Handle(class, "pause", (*instance[S]).pause, nothing)
-	j.resume = object.Handle(class, "resume", (*instance[S]).resume, nothing)
-	j.stop = object.Handle(class, "stop", (*instance[S]).stop, noReason)
-	j.terminate = object.Handle(class, "terminate", (*instance[S]).terminate, noReason)
-	class.Reject(c.Validate())
+	d := define(c.untyped())
+	j := &Job[S]{Class: d.class, control: control{d}, config: c, reader: c.reader()}
+	d.run = j.run
+	j.start = object.Handle(d.class, "start", func(in *instance, ctx context.Context, state S) (Started, error) {
+		if in.job.Exists() {
+			return Started{Status: in.job.Meta().Status}, nil
+		}
+		return in.start(ctx, state, reflect.TypeFor[S]())
+	}, object.Sent(func(S) Started { return Started{Sent: true} }))
+	j.state = object.Handle(d.class, "state", func(in *instance, ctx context.Context, _ none) (state S, err error) {
+		stored, err := in.stored(ctx)
+		if stored != nil && err == nil {
+			err = in.damaged(j.reader.Read(in.st.Driver().Codec(), in.cursor.StateVersion, stored, &state))
+		}
+		return state, err
+	})
 	return j
+}
+
+// define makes the class of a job with the methods that do not need the type of its state.
+func define(c *untyped) *definition {
+	d := &definition{untyped: *c}
+	d.class = object.Define(c.Name, func(ctx context.Context, st *object.State) (*instance, error) {
+		return load(ctx, st, d)
+	}, c.class())
+	nothing, noReason := object.Sent(func(none) none { return none{} }), object.Sent(func(string) none { return none{} })
+	d.calls = calls{
+		trigger:   object.Handle(d.class, "trigger", (*instance).trigger, nothing).Call,
+		status:    object.Handle(d.class, "status", (*instance).status).Call,
+		pause:     object.Handle(d.class, "pause", (*instance).pause, nothing).Call,
+		resume:    object.Handle(d.class, "resume", (*instance).resume, nothing).Call,
+		stop:      object.Handle(d.class, "stop", (*instance).stop, noReason).Call,
+		terminate: object.Handle(d.class, "terminate", (*instance).terminate, noReason).Call,
+	}
+	d.class.Reject(c.validate())
+	return d
 }
 
 // Scheduled reports whether the definition has a schedule. A job without one
 // runs when it is started, when it is triggered, and when its last run called
 // NextAt; between runs it has no alarm.
-func (j *Job[S]) Scheduled() bool { return j.config.Schedule != (jobs.Schedule{}) }
+func (j *control) Scheduled() bool { return j.d.Schedule != (jobs.Schedule{}) }
 
 // Started is the answer of Start.
 type Started struct {
@@ -88,8 +129,8 @@ func (j *Job[S]) Start(ctx context.Context, from object.Caller, id string, state
 // Trigger begins a run now, and the schedule counts from now on (C1). If a run
 // waits for a retry, it is tried now, with fresh attempts. If a run is
 // executing, another one follows it.
-func (j *Job[S]) Trigger(ctx context.Context, from object.Caller, id string) error {
-	_, err := j.trigger.Call(ctx, from, id, none{})
+func (j *control) Trigger(ctx context.Context, from object.Caller, id string) error {
+	_, err := j.d.calls.trigger(ctx, from, id, none{})
 	return err
 }
 
@@ -106,8 +147,8 @@ type Status struct {
 
 // Status returns the status of the job and when it runs next. It does not wait
 // for a run that executes.
-func (j *Job[S]) Status(ctx context.Context, from object.Caller, id string) (Status, error) {
-	return j.status.Call(ctx, from, id, none{})
+func (j *control) Status(ctx context.Context, from object.Caller, id string) (Status, error) {
+	return j.d.calls.status(ctx, from, id, none{})
 }
 
 // State returns the state that the last successful run left.
@@ -117,37 +158,37 @@ func (j *Job[S]) State(ctx context.Context, from object.Caller, id string) (S, e
 
 // Pause begins no run until Resume. A run that executes ends first. Pausing a
 // paused job changes nothing.
-func (j *Job[S]) Pause(ctx context.Context, from object.Caller, id string) error {
-	_, err := j.pause.Call(ctx, from, id, none{})
+func (j *control) Pause(ctx context.Context, from object.Caller, id string) error {
+	_, err := j.d.calls.pause(ctx, from, id, none{})
 	return err
 }
 
 // Resume lets a paused, stopped or failed job continue. Config.Missed says how
 // it handles runs that became due meanwhile. For any other status it changes
 // nothing.
-func (j *Job[S]) Resume(ctx context.Context, from object.Caller, id string) error {
-	_, err := j.resume.Call(ctx, from, id, none{})
+func (j *control) Resume(ctx context.Context, from object.Caller, id string) error {
+	_, err := j.d.calls.resume(ctx, from, id, none{})
 	return err
 }
 
 // Stop ends the job but keeps its state and stores the reason. Resume starts it
 // again. A run that executes is cancelled and its changes are discarded.
-func (j *Job[S]) Stop(ctx context.Context, from object.Caller, id, reason string) error {
-	_, err := j.stop.Call(ctx, from, id, reason)
+func (j *control) Stop(ctx context.Context, from object.Caller, id, reason string) error {
+	_, err := j.d.calls.stop(ctx, from, id, reason)
 	return err
 }
 
 // Terminate deletes the job: its state and its alarm, in one batch with an
 // event that has the reason. A run that executes is cancelled. Start can use
 // the id again (J10).
-func (j *Job[S]) Terminate(ctx context.Context, from object.Caller, id, reason string) error {
-	_, err := j.terminate.Call(ctx, from, id, reason)
+func (j *control) Terminate(ctx context.Context, from object.Caller, id, reason string) error {
+	_, err := j.d.calls.terminate(ctx, from, id, reason)
 	return err
 }
 
 // Rearm applies a definition with earlier times to all existing jobs, also to
 // those that are not in memory; see engine.Rearm. For example, call it once after
 // a deploy that shortens Config.Schedule.
-func (j *Job[S]) Rearm(ctx context.Context, h *object.Host, o jobs.RearmOptions) (jobs.Rearmed, error) {
-	return engine.Rearm(ctx, h, j.Name(), o)
+func (j *control) Rearm(ctx context.Context, h *object.Host, o jobs.RearmOptions) (jobs.Rearmed, error) {
+	return engine.Rearm(ctx, h, j.d.Name, o)
 }

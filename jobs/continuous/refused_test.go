@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/testing/prove"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/continuous"
 	"github.com/holdfast-dev/holdfast/object"
@@ -236,6 +237,7 @@ func TestRefusedWriteEndsTheTurn(t *testing.T) {
 			if r.call == nil {
 				step = cmp.Or(r.step, 2*least)
 			}
+			step *= prove.Stride()
 			for limit, last := step, ""; last != end; limit += step {
 				states, err := r.with(t, limit)
 				last = states[len(states)-1]

@@ -81,26 +81,35 @@ func (r *Run[S]) Terminate(reason string) { r.result.Wish, r.result.Reason = eng
 // work returns the work of a run, given the stored state. It decodes and
 // encodes outside of turns, so that a state that cannot be encoded fails the
 // run and not the job.
-func (in *instance[S]) work(stored []byte) engine.Work {
-	codec, storage, version := in.st.Driver().Codec(), in.st.Storage(), in.cursor.StateVersion
+func (in *instance) work(stored []byte) engine.Work {
+	version := in.cursor.StateVersion
 	return func(ctx context.Context, x engine.Execution) (engine.Result, error) {
-		run := &Run[S]{
-			ID: in.st.Name(), Number: x.Run.Number, Key: x.Key, Scheduled: x.Run.Scheduled,
-			Attempt: x.Run.Attempt, Recovering: x.Run.Recovering, LastError: x.Run.LastError, job: in.definition, st: in.st,
-		}
-		if err := in.read(stored, version, &run.State); err != nil {
-			return engine.Result{}, err
-		}
-		if err := in.config.Run(ctx, run); err != nil {
-			return engine.Result{}, err
-		}
-		value, err := codec.Encode(run.State)
-		if err != nil {
-			return engine.Result{}, fmt.Errorf("continuous: encode state: %w", err)
-		}
-		res := run.result
-		res.Size = len(value)
-		res.Store = func(ctx context.Context) error { return storage.PutBytes(ctx, stateKey, value) }
-		return res, nil
+		return in.d.run(ctx, in, x, stored, version)
 	}
+}
+
+// run decodes the stored state, calls Config.Run, and encodes the state that it leaves.
+func (j *Job[S]) run(ctx context.Context, in *instance, x engine.Execution, stored []byte, version string) (engine.Result, error) {
+	run := &Run[S]{job: j, st: in.st}
+	run.ID, run.Number, run.Key, run.Scheduled = in.st.Name(), x.Run.Number, x.Key, x.Run.Scheduled
+	run.Attempt, run.Recovering, run.LastError = x.Run.Attempt, x.Run.Recovering, x.Run.LastError
+	if err := in.damaged(j.reader.Read(in.st.Driver().Codec(), version, stored, &run.State)); err != nil {
+		return engine.Result{}, err
+	}
+	if err := j.config.Run(ctx, run); err != nil {
+		return engine.Result{}, err
+	}
+	return in.leaves(run.State, run.result)
+}
+
+// leaves returns the result of a run, whose end stores the state.
+func (in *instance) leaves(state any, res engine.Result) (engine.Result, error) {
+	value, err := in.st.Driver().Codec().Encode(state)
+	if err != nil {
+		return engine.Result{}, fmt.Errorf("continuous: encode state: %w", err)
+	}
+	storage := in.st.Storage()
+	res.Size = len(value)
+	res.Store = func(ctx context.Context) error { return storage.PutBytes(ctx, stateKey, value) }
+	return res, nil
 }

@@ -15,10 +15,7 @@ import (
 // the alarm (D1). add reads no earlier event. It rewrites the buffer row only
 // for a new generation or a new Version, because the newest event row tells the
 // count and the times as well.
-func (in *instance[E, S]) add(ctx context.Context, ev E) (ack Ack, err error) {
-	if ev, err = valid(ev); err != nil {
-		return Ack{}, err
-	}
+func (in *instance) add(ctx context.Context, ev any) (ack Ack, err error) {
 	err = in.job.Turn(ctx, func(ctx context.Context) error {
 		b, err := in.collecting(ctx)
 		if err != nil {
@@ -42,7 +39,7 @@ func (in *instance[E, S]) add(ctx context.Context, ev E) (ack Ack, err error) {
 // job with its first event. A generation that is due gets no more events, even
 // if its flush has not begun: a process that was down flushes the events that
 // were due then, for the reason of then (D4).
-func (in *instance[E, S]) collecting(ctx context.Context) (buffer, error) {
+func (in *instance) collecting(ctx context.Context) (buffer, error) {
 	b := in.buffer
 	if !in.job.Exists() {
 		if err := in.job.Create(ctx); err != nil {
@@ -59,14 +56,14 @@ func (in *instance[E, S]) collecting(ctx context.Context) (buffer, error) {
 }
 
 // flushes reports whether the job's status lets a flush begin.
-func (in *instance[E, S]) flushes() bool {
+func (in *instance) flushes() bool {
 	return in.job.Meta().Status == jobs.Running
 }
 
 // fits returns a jobs.ErrInvalid if g holds events and this definition has a
 // Reduce, or the other way round.
-func (in *instance[E, S]) fits(g generation) error {
-	if g.count > 0 && g.folded != (in.config.Reduce != nil) {
+func (in *instance) fits(g generation) error {
+	if g.count > 0 && g.folded != in.d.folds {
 		before, now := "without", "has"
 		if g.folded {
 			before, now = "with", "has no"
@@ -79,22 +76,22 @@ func (in *instance[E, S]) fits(g generation) error {
 
 // keep stores one more event of generation g: as a row of its own, or folded
 // into the state.
-func (in *instance[E, S]) keep(ctx context.Context, g *generation, ev E) error {
-	if in.config.Reduce != nil {
+func (in *instance) keep(ctx context.Context, g *generation, ev any) error {
+	if in.d.folds {
 		return in.fold(ctx, g, ev)
 	}
-	if g.count >= in.config.MaxPending {
+	if g.count >= in.d.MaxPending {
 		return fmt.Errorf("%s: %w: %d", in.st.ID(), ErrFull, g.count)
 	}
 	key := eventKey(g.number, g.count)
-	g.versions = g.versions.From(uint64(g.count), in.config.Version)
+	g.versions = g.versions.From(uint64(g.count), in.d.Version)
 	*g = in.limits.with(*g, in.job.Now())
 	return in.put(ctx, key, *g, ev)
 }
 
 // put stores an encoded event or state, preceded by the fields of its
 // generation.
-func (in *instance[E, S]) put(ctx context.Context, key string, g generation, v any) error {
+func (in *instance) put(ctx context.Context, key string, g generation, v any) error {
 	encoded, err := in.st.Driver().Codec().Encode(v)
 	if err != nil {
 		return fmt.Errorf("%s: encode key %q: %w", in.st.ID(), key, err)
@@ -106,13 +103,19 @@ func (in *instance[E, S]) put(ctx context.Context, key string, g generation, v a
 // fold passes the event to Reduce and stores the new state. It marks the state
 // in memory as unknown first, because a Reduce that fails may have changed it
 // in place.
-func (in *instance[E, S]) fold(ctx context.Context, g *generation, ev E) error {
-	state, exists, err := in.current(ctx, *g)
-	if err != nil {
-		return err
+func (in *instance) fold(ctx context.Context, g *generation, ev any) error {
+	var encoded []byte
+	if g.count > 0 && !in.known {
+		var err error
+		if encoded, err = readState(ctx, in.st.Storage(), *g); err != nil {
+			return err
+		}
+		if encoded == nil {
+			encoded = []byte{} // a codec may need no bytes
+		}
 	}
-	in.known = false
-	if state, err = in.config.Reduce(state, exists, ev); err != nil {
+	state, err := in.d.reduce(in, *g, encoded, ev)
+	if err != nil {
 		return err
 	}
 	*g = in.limits.with(*g, in.job.Now())
@@ -124,20 +127,21 @@ func (in *instance[E, S]) fold(ctx context.Context, g *generation, ev E) error {
 	return nil
 }
 
-// current returns the state of the open generation g, from memory or from
-// storage.
-func (in *instance[E, S]) current(ctx context.Context, g generation) (state S, exists bool, err error) {
-	switch {
-	case g.count == 0:
-		return state, false, nil
-	case in.known:
-		return in.state, true, nil
+// reduce is definition.reduce.
+func (j *Job[E, S]) reduce(in *instance, g generation, encoded []byte, event any) (any, error) {
+	var state S
+	if encoded != nil {
+		var stored S
+		if err := in.damagedState(g, j.states.Read(in.st.Driver().Codec(), g.versions.At(0), encoded, &stored)); err != nil {
+			return nil, err
+		}
+		state = stored
+	} else if g.count > 0 {
+		state, _ = in.state.(S)
 	}
-	encoded, err := readState(ctx, in.st.Storage(), g)
-	if err == nil {
-		err = in.readState(g, encoded, &state)
-	}
-	return state, err == nil, err
+	in.known = false
+	ev, _ := event.(E)
+	return j.config.Reduce(state, g.count > 0, ev)
 }
 
 // wanted returns b with its open generation due now, for FlushNow. It changes

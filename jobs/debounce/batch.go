@@ -28,14 +28,22 @@ type AddResult struct {
 // many events take little longer than one. When ctx ends, the events that were
 // not added yet get its cause as their error.
 func (j *Job[E, S]) AddAll(ctx context.Context, h *object.Host, all []Add[E]) []AddResult {
-	names, results := make([]string, len(all)), make([]AddResult, len(all))
+	names := make([]string, len(all))
 	for i, a := range all {
 		names[i] = a.ID
 	}
+	return addAll(ctx, h, names, func(i int) (Ack, error) {
+		return j.Add(ctx, h, all[i].ID, all[i].Event, all[i].Options...)
+	})
+}
+
+// addAll is AddAll for objects with these names.
+func addAll(ctx context.Context, h *object.Host, names []string, add func(i int) (Ack, error)) []AddResult {
+	results := make([]AddResult, len(names))
 	engine.Each(h, names, 0, func(i int) {
 		r := &results[i]
 		if r.Err = seam.Cause(ctx); r.Err == nil {
-			r.Ack, r.Err = j.Add(ctx, h, all[i].ID, all[i].Event, all[i].Options...)
+			r.Ack, r.Err = add(i)
 		}
 	})
 	return results

@@ -1,6 +1,7 @@
 package debounce
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -169,7 +170,7 @@ const (
 )
 
 // withDefaults returns c with each zero field replaced by its default.
-func (c Config[E, S]) withDefaults() Config[E, S] {
+func (c untyped) withDefaults() untyped {
 	if c.Dedup == 0 {
 		c.Dedup = defaultDedup
 	}
@@ -181,12 +182,56 @@ func (c Config[E, S]) withDefaults() Config[E, S] {
 
 // Validate returns the first mistake in c, as a jobs.ErrInvalid. object.Open
 // does the same.
-func (c Config[E, S]) Validate() error {
+func (c Config[E, S]) Validate() error { return c.untyped().validate() }
+
+// untyped is a Config without its types.
+type untyped struct {
+	Name, Version    string
+	Mode             Mode
+	Quiet, Window    time.Duration
+	MaxWait          time.Duration
+	MaxEvents        int
+	MaxPending       int
+	Dedup            time.Duration
+	Retry            jobs.Retry
+	Timeout          time.Duration
+	Exhausted        Exhausted
+	OnExhausted      func(ctx context.Context, x *jobs.Exhaustion) error
+	Retention        jobs.Retention
+	Concurrency      int
+	StartRate        object.StartRate
+	Lease, Heartbeat time.Duration
+	StaleThreshold   time.Duration
+	RecoveryDelay    time.Duration
+	MaxRecoveries    int
+	FewEvents        bool
+	Class            object.ClassOptions
+	flushes, folds   bool  // it has a Flush, and a Reduce
+	migratesEvents   bool  // it has a MigrateEvent
+	migratesStates   bool  // it has a MigrateState
+	unread           error // the mistake in Version and in one of these
+}
+
+// untyped returns c without its types.
+func (c *Config[E, S]) untyped() untyped {
+	events, states := c.events(), c.states()
+	return untyped{
+		Name: c.Name, Version: c.Version, Mode: c.Mode, Quiet: c.Quiet, Window: c.Window, MaxWait: c.MaxWait,
+		MaxEvents: c.MaxEvents, MaxPending: c.MaxPending, Dedup: c.Dedup, Retry: c.Retry, Timeout: c.Timeout,
+		Exhausted: c.Exhausted, OnExhausted: c.OnExhausted, Retention: c.Retention, Concurrency: c.Concurrency,
+		StartRate: c.StartRate, Lease: c.Lease, Heartbeat: c.Heartbeat, StaleThreshold: c.StaleThreshold,
+		RecoveryDelay: c.RecoveryDelay, MaxRecoveries: c.MaxRecoveries, FewEvents: c.FewEvents, Class: c.Class,
+		flushes: c.Flush != nil, folds: c.Reduce != nil, migratesEvents: c.MigrateEvent != nil, migratesStates: c.MigrateState != nil,
+		unread: cmp.Or(events.Validate(), states.Validate()),
+	}
+}
+
+// validate is Validate.
+func (c untyped) validate() error {
 	if m := c.mistake(); m != "" {
 		return engine.Invalidf(c.of(), "%s", m)
 	}
-	events, states := c.events(), c.states()
-	for _, err := range []error{c.workLimit().Validate(), events.Validate(), states.Validate(), c.execution().Validate(), c.Retention.Validate()} {
+	for _, err := range []error{c.workLimit().Validate(), c.unread, c.execution().Validate(), c.Retention.Validate()} {
 		if err != nil {
 			return engine.Invalidf(c.of(), "%w", err)
 		}
@@ -195,7 +240,7 @@ func (c Config[E, S]) Validate() error {
 }
 
 // execution returns the settings of the engine.
-func (c *Config[E, S]) execution() engine.Options {
+func (c *untyped) execution() engine.Options {
 	return engine.Options{
 		Retry: c.Retry, Timeout: c.Timeout, Lease: c.Lease, Heartbeat: c.Heartbeat, Quiet: c.FewEvents,
 		LazyAlarm: true, // an Add in mode Trailing moves the due time back and leaves the alarm
@@ -214,15 +259,15 @@ func (c *Config[E, S]) states() engine.Reader[S] {
 }
 
 // of names the definition in errors.
-func (c Config[E, S]) of() string { return strings.TrimSpace("debounce " + c.Name) }
+func (c untyped) of() string { return strings.TrimSpace("debounce " + c.Name) }
 
 // mistake describes the first mistake in the fields; it is empty if there is
 // none.
-func (c Config[E, S]) mistake() string {
+func (c untyped) mistake() string {
 	switch {
 	case c.Name == "":
 		return "Name is empty"
-	case c.Flush == nil:
+	case !c.flushes:
 		return "Flush is nil"
 	case c.Mode > Window:
 		return "Mode is neither Trailing nor Window"
@@ -248,16 +293,16 @@ func (c Config[E, S]) mistake() string {
 		return "MaxEvents is greater than MaxPending"
 	case c.Exhausted > Drop:
 		return "Exhausted is neither Fail nor Drop"
-	case c.MigrateEvent != nil && c.Reduce != nil:
+	case c.migratesEvents && c.folds:
 		return "MigrateEvent is for events that are kept: with Reduce give MigrateState"
-	case c.MigrateState != nil && c.Reduce == nil:
+	case c.migratesStates && !c.folds:
 		return "MigrateState is for Reduce: without it give MigrateEvent"
 	}
 	return ""
 }
 
 // limits returns the settings that decide when a generation is due.
-func (c Config[E, S]) limits() limits {
+func (c untyped) limits() limits {
 	if c.Mode == Window {
 		return limits{maxWait: c.Window, maxEvents: c.MaxEvents}
 	}
@@ -265,12 +310,12 @@ func (c Config[E, S]) limits() limits {
 }
 
 // workLimit returns the limit on concurrent flushes.
-func (c Config[E, S]) workLimit() object.WorkLimit {
+func (c untyped) workLimit() object.WorkLimit {
 	return object.WorkLimit{AtOnce: c.Concurrency, StartRate: c.StartRate}
 }
 
 // class returns the settings of the objects' class.
-func (c Config[E, S]) class() object.ClassOptions {
+func (c untyped) class() object.ClassOptions {
 	o := engine.ClassOptions(c.Class)
 	if l := c.workLimit(); l.Validate() == nil { // otherwise Validate reports it
 		o.WorkLimit = l

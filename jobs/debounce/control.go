@@ -8,7 +8,7 @@ import (
 
 // flushNow makes all stored events due now. It returns the last generation that
 // they belong to, or 0 if there are none.
-func (in *instance[E, S]) flushNow(ctx context.Context, _ none) (last uint64, err error) {
+func (in *instance) flushNow(ctx context.Context, _ none) (last uint64, err error) {
 	if err := in.existing(); err != nil {
 		return 0, err
 	}
@@ -37,7 +37,7 @@ func (in *instance[E, S]) flushNow(ctx context.Context, _ none) (last uint64, er
 
 // hurry makes the next attempt of a closed generation due now. An attempt that
 // is running is left alone.
-func (in *instance[E, S]) hurry(ctx context.Context) error {
+func (in *instance) hurry(ctx context.Context) error {
 	if !in.buffer.isClosed() || in.job.Count() > 0 {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (in *instance[E, S]) hurry(ctx context.Context) error {
 }
 
 // status answers Job.Status from memory.
-func (in *instance[E, S]) status(_ context.Context, _ none) (Status, error) {
+func (in *instance) status(_ context.Context, _ none) (Status, error) {
 	if err := in.existing(); err != nil {
 		return Status{}, err
 	}
@@ -60,38 +60,32 @@ func (in *instance[E, S]) status(_ context.Context, _ none) (Status, error) {
 	return s, nil
 }
 
-// pending reads the events, or the state, of the open generation.
-func (in *instance[E, S]) pending(ctx context.Context, _ none) (p Pending[E, S], err error) {
+// pending reads the rows of the open generation.
+func (in *instance) pending(ctx context.Context) (g generation, stored rows, err error) {
 	if err := in.existing(); err != nil {
-		return p, err
+		return g, stored, err
 	}
-	g := in.buffer.open
-	p = Pending[E, S]{Generation: g.number, Count: g.count, First: g.first, Last: g.last}
-	if g.count == 0 {
-		return p, nil
+	g = in.buffer.open
+	if g.count > 0 {
+		stored, err = readRows(ctx, in.st.Storage(), g)
 	}
-	stored, err := readRows(ctx, in.st.Storage(), g)
-	if err != nil {
-		return p, err
-	}
-	p.Events, p.State, err = in.read(g, stored)
-	return p, err
+	return g, stored, err
 }
 
-func (in *instance[E, S]) pause(ctx context.Context, _ none) (none, error) {
+func (in *instance) pause(ctx context.Context, _ none) (none, error) {
 	return none{}, in.job.Pause(ctx)
 }
 
-func (in *instance[E, S]) resume(ctx context.Context, _ none) (none, error) {
+func (in *instance) resume(ctx context.Context, _ none) (none, error) {
 	return none{}, in.job.Resume(ctx)
 }
 
-func (in *instance[E, S]) terminate(ctx context.Context, reason string) (none, error) {
+func (in *instance) terminate(ctx context.Context, reason string) (none, error) {
 	return none{}, in.job.Terminate(ctx, reason)
 }
 
 // clear deletes the events of the open generation, which keeps its number.
-func (in *instance[E, S]) clear(ctx context.Context, _ none) (n int, err error) {
+func (in *instance) clear(ctx context.Context, _ none) (n int, err error) {
 	if err := in.existing(); err != nil {
 		return 0, err
 	}

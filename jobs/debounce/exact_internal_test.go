@@ -18,11 +18,11 @@ import (
 
 // The defaults are those of the documentation. A value that is set stays, however small.
 func TestDefaults(t *testing.T) {
-	c := Config[int, int]{}.withDefaults()
+	c := (&Config[int, int]{}).untyped().withDefaults()
 	if c.Dedup != 24*time.Hour || c.MaxPending != 100_000 {
 		t.Errorf("Dedup %v, MaxPending %d", c.Dedup, c.MaxPending)
 	}
-	c = Config[int, int]{Dedup: 1, MaxPending: 1, Timeout: 3, Retry: jobs.Retry{MaxAttempts: 7}}.withDefaults()
+	c = (&Config[int, int]{Dedup: 1, MaxPending: 1, Timeout: 3, Retry: jobs.Retry{MaxAttempts: 7}}).untyped().withDefaults()
 	if c.Dedup != 1 || c.MaxPending != 1 || c.execution().Timeout != 3 || c.execution().Retry.MaxAttempts != 7 || !c.execution().LazyAlarm {
 		t.Errorf("%+v", c)
 	}

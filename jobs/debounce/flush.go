@@ -88,7 +88,7 @@ type FlushEvent struct {
 // Prepare closes the open generation, unless one is closed already, and returns
 // the work that flushes it. The engine calls it in the turn that begins an
 // execution. Flushes for all reasons begin here.
-func (in *instance[E, S]) Prepare(ctx context.Context, _ jobs.Run) (engine.Work, error) {
+func (in *instance) Prepare(ctx context.Context, _ jobs.Run) (engine.Work, error) {
 	b := in.buffer
 	if !b.isClosed() {
 		at, why := in.limits.due(b.open)
@@ -107,7 +107,7 @@ func (in *instance[E, S]) Prepare(ctx context.Context, _ jobs.Run) (engine.Work,
 
 // prepared returns the work that flushes g. A damaged or unfitting generation
 // fails the flush, like an error of the user's function, and not the turn.
-func (in *instance[E, S]) prepared(ctx context.Context, g generation) (engine.Work, error) {
+func (in *instance) prepared(ctx context.Context, g generation) (engine.Work, error) {
 	err := in.fits(g)
 	if err == nil {
 		var stored rows
@@ -129,33 +129,36 @@ func failing(err error) engine.Work {
 // work returns the work that flushes a generation. Each attempt decodes the
 // rows anew, so that it sees no change that a failed attempt made to its
 // events.
-func (in *instance[E, S]) work(g generation, stored rows) engine.Work {
+func (in *instance) work(g generation, stored rows) engine.Work {
 	key := in.key(g)
 	return func(ctx context.Context, x engine.Execution) (engine.Result, error) {
-		events, state, err := in.read(g, stored)
-		if err != nil {
-			return engine.Result{}, err
-		}
-		return engine.Result{}, in.config.Flush(ctx, &Flush[E, S]{
-			ID: in.st.Name(), Generation: g.number, Key: key,
-			Reason: g.reason, Due: g.due, First: g.first, Last: g.last, Count: g.count,
-			Events: events, State: state,
-			Attempt: x.Run.Attempt, Recovering: x.Run.Recovering, LastError: x.Run.LastError,
-			job: in.definition, st: in.st,
-		})
+		return engine.Result{}, in.d.flush(ctx, in, x, g, stored, key)
 	}
+}
+
+// flush is definition.flush.
+func (j *Job[E, S]) flush(ctx context.Context, in *instance, x engine.Execution, g generation, stored rows, key string) error {
+	events, state, err := j.read(in, g, stored)
+	if err != nil {
+		return err
+	}
+	f := &Flush[E, S]{Events: events, State: state, job: j, st: in.st}
+	f.ID, f.Generation, f.Key, f.Reason, f.Due = in.st.Name(), g.number, key, g.reason, g.due
+	f.First, f.Last, f.Count = g.first, g.last, g.count
+	f.Attempt, f.Recovering, f.LastError = x.Run.Attempt, x.Run.Recovering, x.Run.LastError
+	return j.config.Flush(ctx, f)
 }
 
 // key is Flush.Key: object, CreationID, generation and the time of its last event, because a restored store gives the
 // number again, to a generation with other events.
-func (in *instance[E, S]) key(g generation) string {
+func (in *instance) key(g generation) string {
 	return fmt.Sprintf("%s/%s/%d/%d", in.st.ID(), in.job.Meta().CreationID, g.number, g.last.UnixNano())
 }
 
 // Ended handles the outcome of a flush, in the batch that ends it (D3). A
 // success deletes the events, and so does giving up under Drop. A job that
 // failed keeps its events for Resume.
-func (in *instance[E, S]) Ended(ctx context.Context, x engine.Execution, out engine.Outcome) error {
+func (in *instance) Ended(ctx context.Context, x engine.Execution, out engine.Outcome) error {
 	switch {
 	case !in.buffer.isClosed():
 		return nil
@@ -168,7 +171,7 @@ func (in *instance[E, S]) Ended(ctx context.Context, x engine.Execution, out eng
 }
 
 // settle deletes the closed generation, counts its events and emits an event.
-func (in *instance[E, S]) settle(ctx context.Context, kind string, attempt int, cause error) error {
+func (in *instance) settle(ctx context.Context, kind string, attempt int, cause error) error {
 	b := in.buffer
 	g := b.closed
 	if err := deleteRows(ctx, in.st.Storage(), g); err != nil {

@@ -13,23 +13,23 @@ import (
 // updated is the time of the metadata. The first event, each flush, each call
 // of OnExhausted and each change of the status store the metadata. An event
 // that is neither flushed nor dropped was cleared, and Clear sets buffer.idle.
-func (in *instance[E, S]) IdleEnd(updated time.Time) time.Time {
+func (in *instance) IdleEnd(updated time.Time) time.Time {
 	if in.buffer.idle.After(updated) {
 		updated = in.buffer.idle
 	}
-	return updated.Add(in.config.Dedup)
+	return updated.Add(in.d.Dedup)
 }
 
 // PurgesIdle reports whether the object has forgotten all ids. Some ids last longer
 // if an earlier definition had a longer Dedup, or if their commits were slow.
 // Then PurgesIdle stores a time in buffer.idle by which the object ends together
 // with its last id.
-func (in *instance[E, S]) PurgesIdle(ctx context.Context) (bool, error) {
+func (in *instance) PurgesIdle(ctx context.Context) (bool, error) {
 	end, err := in.st.Driver().MarksEnd(ctx)
 	if err != nil || !end.After(in.job.Now()) {
 		return err == nil, err
 	}
 	b := in.buffer
-	b.idle = end.Add(-in.config.Dedup)
+	b.idle = end.Add(-in.d.Dedup)
 	return false, in.store(ctx, b)
 }

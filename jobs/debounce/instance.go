@@ -12,31 +12,25 @@ import (
 
 // instance is a debounce object in memory. Its methods run in turns of the
 // object, one at a time, so it has no mutex.
-type instance[E, S any] struct {
-	definition *Job[E, S]
-	config     *Config[E, S]
-	limits     limits
-	st         *object.State
-	job        *engine.Job
-	buffer     buffer           // the stored row, brought up to date with the newest event row
-	events     engine.Reader[E] // decodes events
-	states     engine.Reader[S] // decodes states
-	fresh      engine.Versions  // of a generation that this definition begins
+type instance struct {
+	d      *definition
+	limits limits
+	st     *object.State
+	job    *engine.Job
+	buffer buffer          // the stored row, brought up to date with the newest event row
+	fresh  engine.Versions // of a generation that this definition begins
 
 	// state is the state of the open generation, if known is true. It saves an
 	// Add with Reduce a read.
-	state S
+	state any
 	known bool
 }
 
 // load is the constructor: it reads the buffer and makes the job, which sets
 // the alarm.
-func load[E, S any](ctx context.Context, st *object.State, j *Job[E, S]) (*instance[E, S], error) {
-	c := &j.config
-	in := &instance[E, S]{
-		definition: j, config: c, limits: c.limits(), st: st,
-		events: c.events(), states: c.states(), fresh: engine.Versions("").From(0, c.Version),
-	}
+func load(ctx context.Context, st *object.State, d *definition) (*instance, error) {
+	c := &d.untyped
+	in := &instance{d: d, limits: c.limits(), st: st, fresh: engine.Versions("").From(0, c.Version)}
 	row, ok, err := st.Storage().Get(ctx, bufferKey)
 	if err != nil {
 		return nil, err
@@ -70,13 +64,13 @@ func (e Exhausted) policy() jobs.Exhausted {
 }
 
 // Alarm passes each wake-up to the job.
-func (in *instance[E, S]) Alarm(ctx context.Context, info object.AlarmInfo) error {
+func (in *instance) Alarm(ctx context.Context, info object.AlarmInfo) error {
 	return in.job.Alarm(ctx, info)
 }
 
 // Next returns when the next flush is due, for the engine: the closed
 // generation comes first.
-func (in *instance[E, S]) Next() time.Time {
+func (in *instance) Next() time.Time {
 	if in.buffer.isClosed() {
 		return in.buffer.closed.due
 	}
@@ -85,7 +79,7 @@ func (in *instance[E, S]) Next() time.Time {
 }
 
 // store stores b and makes it the buffer.
-func (in *instance[E, S]) store(ctx context.Context, b buffer) error {
+func (in *instance) store(ctx context.Context, b buffer) error {
 	var row [128]byte // most rows fit, so that most calls allocate nothing
 	if err := in.st.Storage().PutBytes(ctx, bufferKey, b.appendTo(row[:0])); err != nil {
 		return err
@@ -95,7 +89,7 @@ func (in *instance[E, S]) store(ctx context.Context, b buffer) error {
 }
 
 // existing returns jobs.ErrNotFound if the object has no job.
-func (in *instance[E, S]) existing() error {
+func (in *instance) existing() error {
 	if !in.job.Exists() {
 		return fmt.Errorf("%w: %s", jobs.ErrNotFound, in.st.ID())
 	}

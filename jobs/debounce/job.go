@@ -28,18 +28,44 @@ var ErrFull = errors.New("debounce: too many events wait")
 // a dead letter of the object; but an Add with ErrFull is tried again ten times before
 // that, which takes 40 to 51 minutes. The other methods return object.ErrNeedsAnswer.
 type Job[E, S any] struct {
-	*object.Class[instance[E, S]]
+	*object.Class[instance]
+	control
 	config Config[E, S]
+	events engine.Reader[E]
+	states engine.Reader[S]
 
-	add       *object.Method[E, Ack]
-	flushNow  *object.Method[none, uint64]
-	status    *object.Method[none, Status]
-	pending   *object.Method[none, Pending[E, S]]
-	pause     *object.Method[none, none]
-	resume    *object.Method[none, none]
-	terminate *object.Method[string, none]
-	clear     *object.Method[none, int]
+	add     *object.Method[E, Ack]
+	pending *object.Method[none, Pending[E, S]]
 }
+
+// control has the methods of a Job that have none of its types. The compiler makes the code of a Job again for each E
+// and S, in each package that uses one, so a Job itself has only what needs them.
+type control struct{ d *definition }
+
+// definition is a Job without its types.
+type definition struct {
+	untyped
+	class *object.Class[instance]
+	calls calls
+	// reduce passes an event to Config.Reduce, with the state of the open generation g, and returns the new state. The
+	// state is that in memory, or encoded if encoded is not nil.
+	reduce func(in *instance, g generation, encoded []byte, event any) (state any, err error)
+	// flush makes one attempt to flush a generation with the rows.
+	flush func(ctx context.Context, in *instance, x engine.Execution, g generation, stored rows, key string) error
+}
+
+// calls are the methods of an instance that have no type of the Job. They are functions, because the compiler would make
+// an object.Method again in each package to whose types it belongs.
+type calls struct {
+	flushNow      call[none, uint64]
+	status        call[none, Status]
+	pause, resume call[none, none]
+	terminate     call[string, none]
+	clear         call[none, int]
+}
+
+// call is a bound object.Method.Call.
+type call[A, R any] = func(ctx context.Context, from object.Caller, id string, arg A, opts ...object.CallOption) (R, error)
 
 // none stands for no argument or no result.
 type none struct{}
@@ -47,22 +73,44 @@ type none struct{}
 // New makes a debounce job. It does not fail: object.Open returns the mistakes
 // in c.
 func New[E, S any](c Config[E, S]) *Job[E, S] {
-	j := &Job[E, S]{config: c.withDefaults()}
-	class := object.Define(c.Name, func(ctx context.Context, st *object.State) (*instance[E, S], error) {
-		return load(ctx, st, j)
-	}, c.class())
-	j.Class = class
-	nothing, noReason := object.Sent(func(none) none { return none{} }), object.Sent(func(string) none { return none{} })
-	j.add = object.Handle(class, "add", (*instance[E, S]).add, object.Sent(func(E) Ack { return Ack{Sent: true} }))
-	j.flushNow = object.Handle(class, "flushNow", (*instance[E, S]).flushNow)
-	j.status = object.Handle(class, "status", (*instance[E, S]).status)
-	j.pending = object.Handle(class, "pending", (*instance[E, S]).pending)
-	j.pause = object.Handle(class, "pause", (*instance[E, S]).pause, nothing)
-	j.resume = object.Handle(class, "resume", (*instance[E, S]).resume, nothing)
-	j.terminate = object.Handle(class, "terminate", (*instance[E, S]).terminate, noReason)
-	j.clear = object.Handle(class, "clear", (*instance[E, S]).clear)
-	class.Reject(c.Validate())
+	d := define(c.untyped())
+	j := &Job[E, S]{Class: d.class, control: control{d}, config: c, events: c.events(), states: c.states()}
+	d.reduce, d.flush = j.reduce, j.flush
+	j.add = object.Handle(d.class, "add", func(in *instance, ctx context.Context, ev E) (Ack, error) {
+		ev, err := valid(ev)
+		if err != nil {
+			return Ack{}, err
+		}
+		return in.add(ctx, ev)
+	}, object.Sent(func(E) Ack { return Ack{Sent: true} }))
+	j.pending = object.Handle(d.class, "pending", func(in *instance, ctx context.Context, _ none) (p Pending[E, S], err error) {
+		g, stored, err := in.pending(ctx)
+		p.Generation, p.Count, p.First, p.Last = g.number, g.count, g.first, g.last
+		if err == nil && g.count > 0 {
+			p.Events, p.State, err = j.read(in, g, stored)
+		}
+		return p, err
+	})
 	return j
+}
+
+// define makes the class of a job with the methods that have none of its types.
+func define(c untyped) *definition {
+	d := &definition{untyped: c.withDefaults()}
+	d.class = object.Define(c.Name, func(ctx context.Context, st *object.State) (*instance, error) {
+		return load(ctx, st, d)
+	}, c.class())
+	nothing, noReason := object.Sent(func(none) none { return none{} }), object.Sent(func(string) none { return none{} })
+	d.calls = calls{
+		flushNow:  object.Handle(d.class, "flushNow", (*instance).flushNow).Call,
+		status:    object.Handle(d.class, "status", (*instance).status).Call,
+		pause:     object.Handle(d.class, "pause", (*instance).pause, nothing).Call,
+		resume:    object.Handle(d.class, "resume", (*instance).resume, nothing).Call,
+		terminate: object.Handle(d.class, "terminate", (*instance).terminate, noReason).Call,
+		clear:     object.Handle(d.class, "clear", (*instance).clear).Call,
+	}
+	d.class.Reject(c.validate())
+	return d
 }
 
 // Ack is the answer of Add: the place of the event.
@@ -88,14 +136,22 @@ type Ack struct {
 // nothing, except that after a timeout its outcome is unknown: repeat it with
 // the same id.
 func (j *Job[E, S]) Add(ctx context.Context, from object.Caller, id string, ev E, opts ...EventOption) (Ack, error) {
-	var call []object.CallOption
-	for _, o := range opts {
-		if o.ID() == "" {
-			return Ack{}, fmt.Errorf("%w: event id is empty", jobs.ErrInvalid)
-		}
-		call = append(call, object.Idempotent(o.ID(), j.config.Dedup))
+	call, err := j.d.callOptions(opts)
+	if err != nil {
+		return Ack{}, err
 	}
 	return j.add.Call(ctx, from, id, ev, call...)
+}
+
+// callOptions are the options of the call of an Add.
+func (d *definition) callOptions(opts []EventOption) (call []object.CallOption, err error) {
+	for _, o := range opts {
+		if o.ID() == "" {
+			return nil, fmt.Errorf("%w: event id is empty", jobs.ErrInvalid)
+		}
+		call = append(call, object.Idempotent(o.ID(), d.Dedup))
+	}
+	return call, nil
 }
 
 // FlushNow makes a flush of all stored events due now and does not wait for it.
@@ -105,8 +161,8 @@ func (j *Job[E, S]) Add(ctx context.Context, from object.Caller, id string, ev E
 // If a flush is running, the newer events are flushed after it. If a flush
 // waits for its next attempt, it is tried now, with fresh attempts and its old
 // Reason. For a paused or failed job FlushNow returns a jobs.ErrIllegalMove.
-func (j *Job[E, S]) FlushNow(ctx context.Context, from object.Caller, id string) (generation uint64, err error) {
-	return j.flushNow.Call(ctx, from, id, none{})
+func (j *control) FlushNow(ctx context.Context, from object.Caller, id string) (generation uint64, err error) {
+	return j.d.calls.flushNow(ctx, from, id, none{})
 }
 
 // Status is the answer of Job.Status.
@@ -139,8 +195,8 @@ type Status struct {
 }
 
 // Status returns the state of an object. It does not wait for a running flush.
-func (j *Job[E, S]) Status(ctx context.Context, from object.Caller, id string) (Status, error) {
-	return j.status.Call(ctx, from, id, none{})
+func (j *control) Status(ctx context.Context, from object.Caller, id string) (Status, error) {
+	return j.d.calls.status(ctx, from, id, none{})
 }
 
 // Pending has the events that wait for the next flush.
@@ -162,36 +218,36 @@ func (j *Job[E, S]) Pending(ctx context.Context, from object.Caller, id string) 
 // Pause keeps collecting events and begins no flush until Resume. A running
 // flush ends first. Pausing a paused job changes nothing. The error is a
 // *jobs.MoveError if the job has failed.
-func (j *Job[E, S]) Pause(ctx context.Context, from object.Caller, id string) error {
-	_, err := j.pause.Call(ctx, from, id, none{})
+func (j *control) Pause(ctx context.Context, from object.Caller, id string) error {
+	_, err := j.d.calls.pause(ctx, from, id, none{})
 	return err
 }
 
 // Resume ends a pause or a failure. A flush that is due begins at once. For any
 // other status it changes nothing.
-func (j *Job[E, S]) Resume(ctx context.Context, from object.Caller, id string) error {
-	_, err := j.resume.Call(ctx, from, id, none{})
+func (j *control) Resume(ctx context.Context, from object.Caller, id string) error {
+	_, err := j.d.calls.resume(ctx, from, id, none{})
 	return err
 }
 
 // Terminate deletes the job: its events, its alarm and the ids it remembers, in
 // one batch with an event that has the reason. A running flush is cancelled.
 // The next Add makes a new job under the same id.
-func (j *Job[E, S]) Terminate(ctx context.Context, from object.Caller, id, reason string) error {
-	_, err := j.terminate.Call(ctx, from, id, reason)
+func (j *control) Terminate(ctx context.Context, from object.Caller, id, reason string) error {
+	_, err := j.d.calls.terminate(ctx, from, id, reason)
 	return err
 }
 
 // Clear deletes the events that wait for the next flush and returns their
 // number. Their ids stay known. Events of a flush that is running or waits for
 // its next attempt stay, because that flush may have had effects already.
-func (j *Job[E, S]) Clear(ctx context.Context, from object.Caller, id string) (int, error) {
-	return j.clear.Call(ctx, from, id, none{})
+func (j *control) Clear(ctx context.Context, from object.Caller, id string) (int, error) {
+	return j.d.calls.clear(ctx, from, id, none{})
 }
 
 // Rearm applies a definition with earlier times to all existing jobs, also to
 // those that are not in memory; see engine.Rearm. For example, call it once after
 // a deploy that shortens Config.Quiet.
-func (j *Job[E, S]) Rearm(ctx context.Context, h *object.Host, o jobs.RearmOptions) (jobs.Rearmed, error) {
-	return engine.Rearm(ctx, h, j.Name(), o)
+func (j *control) Rearm(ctx context.Context, h *object.Host, o jobs.RearmOptions) (jobs.Rearmed, error) {
+	return engine.Rearm(ctx, h, j.d.Name, o)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-dev/holdfast/internal/row"
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
@@ -161,24 +162,29 @@ func deleteRows(ctx context.Context, store *object.Storage, g generation) error 
 
 // read decodes the rows of a generation for its flush. It is safe for
 // concurrent use with turns.
-func (in *instance[E, S]) read(g generation, r rows) (events []E, state S, err error) {
+func (j *Job[E, S]) read(in *instance, g generation, r rows) (events []E, state S, err error) {
+	codec := in.st.Driver().Codec()
 	if r.folded {
-		err = in.readState(g, r.state, &state)
+		err = in.damagedState(g, j.states.Read(codec, g.versions.At(0), r.state, &state))
 		return nil, state, err
 	}
 	events = make([]E, len(r.events))
 	for i, row := range r.events {
-		if bad := in.events.Read(in.st.Driver().Codec(), g.versions.At(uint64(i)), row, &events[i]); bad != nil {
-			return nil, state, bad.Of(in.st.ID(), fmt.Sprintf("event %d of generation %d", i+1, g.number))
+		if bad := j.events.Read(codec, g.versions.At(uint64(i)), row, &events[i]); bad != nil {
+			return nil, state, in.damagedEvent(g, i, bad)
 		}
 	}
 	return events, state, nil
 }
 
-// readState decodes the state of a generation.
-func (in *instance[E, S]) readState(g generation, encoded []byte, state *S) error {
-	if bad := in.states.Read(in.st.Driver().Codec(), g.versions.At(0), encoded, state); bad != nil {
-		return bad.Of(in.st.ID(), fmt.Sprintf("state of generation %d", g.number))
+// damagedEvent and damagedState are the errors of an event and of a state that cannot be read; nil: the state can.
+func (in *instance) damagedEvent(g generation, i int, bad *jobs.DecodeError) error {
+	return bad.Of(in.st.ID(), fmt.Sprintf("event %d of generation %d", i+1, g.number))
+}
+
+func (in *instance) damagedState(g generation, bad *jobs.DecodeError) error {
+	if bad == nil {
+		return nil
 	}
-	return nil
+	return bad.Of(in.st.ID(), fmt.Sprintf("state of generation %d", g.number))
 }

@@ -27,14 +27,17 @@ type Reader[T any] struct {
 
 // Validate reports the first mistake in r, as an ErrInvalid: a Version that is
 // longer than MaxVersionBytes or no UTF-8, or a Migrate without a Version.
-func (r *Reader[T]) Validate() error {
+func (r *Reader[T]) Validate() error { return validVersion(r.Version, r.Migrate != nil, r.Field) }
+
+// validVersion is Validate without the type of the values.
+func validVersion(version string, migrates bool, field string) error {
 	switch {
-	case len(r.Version) > MaxVersionBytes:
-		return fmt.Errorf("%w: Version has %d bytes, the limit is %d", jobs.ErrInvalid, len(r.Version), MaxVersionBytes)
-	case !utf8.ValidString(r.Version):
-		return fmt.Errorf("%w: Version %q is not UTF-8", jobs.ErrInvalid, r.Version)
-	case r.Migrate != nil && r.Version == "":
-		return fmt.Errorf("%w: %s needs a Version: without one no value is of another version", jobs.ErrInvalid, r.Field)
+	case len(version) > MaxVersionBytes:
+		return fmt.Errorf("%w: Version has %d bytes, the limit is %d", jobs.ErrInvalid, len(version), MaxVersionBytes)
+	case !utf8.ValidString(version):
+		return fmt.Errorf("%w: Version %q is not UTF-8", jobs.ErrInvalid, version)
+	case migrates && version == "":
+		return fmt.Errorf("%w: %s needs a Version: without one no value is of another version", jobs.ErrInvalid, field)
 	}
 	return nil
 }
@@ -47,7 +50,10 @@ func (r *Reader[T]) Read(codec object.Codec, from string, raw []byte, into *T) *
 	migrates := r.Migrate != nil && from != r.Version
 	var err error
 	if migrates {
-		*into, err = r.migrate(from, raw)
+		err = migrate(raw, func(raw []byte) (err error) {
+			*into, err = r.Migrate(from, raw)
+			return err
+		})
 	} else {
 		err = codec.Decode(raw, into)
 	}
@@ -60,10 +66,6 @@ func (r *Reader[T]) Read(codec object.Codec, from string, raw []byte, into *T) *
 }
 
 // migrate calls Migrate. If that ends its goroutine, the caller of the work tells of it.
-func (r *Reader[T]) migrate(from string, raw []byte) (v T, err error) {
-	err = seam.Guard(func() (err error) {
-		v, err = r.Migrate(from, bytes.Clone(raw))
-		return err
-	}, func(p *seam.PanicError) error { return p })
-	return v, err
+func migrate(raw []byte, call func(raw []byte) error) error {
+	return seam.Guard(func() error { return call(bytes.Clone(raw)) }, func(p *seam.PanicError) error { return p })
 }

@@ -13,8 +13,7 @@ const shapeDepth = 4
 
 // shapeOf shows the form of the JSON of a type, for example {"reason": "text", "until": "time"}.
 // It is empty for None.
-func shapeOf[T any]() string {
-	t := reflect.TypeFor[T]()
+func shapeOf(t reflect.Type) string {
 	if t == reflect.TypeFor[None]() {
 		return ""
 	}

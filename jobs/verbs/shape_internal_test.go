@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -16,7 +17,7 @@ func TestShapeOfBytes(t *testing.T) {
 		Sum [2]byte
 		Raw []byte
 	}
-	if got, want := shapeOf[digest](), `{"Sum": [0], "Raw": "base64"}`; got != want {
+	if got, want := shapeOf(reflect.TypeFor[digest]()), `{"Sum": [0], "Raw": "base64"}`; got != want {
 		t.Errorf("the shape is %s, want %s", got, want)
 	}
 	raw, err := json.Marshal(digest{Raw: []byte("a")})
@@ -27,10 +28,10 @@ func TestShapeOfBytes(t *testing.T) {
 
 // The shape of a type that holds itself ends, also if it does so by pointers alone.
 func TestShapeOfPointers(t *testing.T) {
-	if got := shapeOf[**int](); got != "0" {
+	if got := shapeOf(reflect.TypeFor[**int]()); got != "0" {
 		t.Errorf("the shape of a pointer to a pointer is %s", got)
 	}
-	if got := shapeOf[loop](); got != "…" {
+	if got := shapeOf(reflect.TypeFor[loop]()); got != "…" {
 		t.Errorf("the shape of a type of pointers to itself is %s", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/object"
@@ -93,22 +94,36 @@ type None struct{}
 // given, and its answer the JSON of an R. If the argument has idempotency keys, *A has a method
 // IdempotencyKeys() []*string, for DoKeyed.
 func New[A, R any](name string, role Role, help string, call func(ctx context.Context, from object.Caller, id string, arg A) (R, error)) Verb {
-	v := Verb{Description: Description{Name: name, Role: role, Argument: shapeOf[A](), Answer: shapeOf[R](), Help: help}}
+	return newVerb(name, role, help, reflect.TypeFor[A](), reflect.TypeFor[R](), func(ctx context.Context, from object.Caller, id string, raw []byte, keys Keys) (any, error) {
+		var arg A
+		if err := keys.read(raw, &arg); err != nil {
+			return nil, err
+		}
+		return call(ctx, from, id, arg)
+	})
+}
+
+// newVerb is New for a method that reads its argument. It is not inlined, because New is compiled for each verb.
+//
+//go:noinline
+func newVerb(name string, role Role, help string, arg, answer reflect.Type, call func(ctx context.Context, from object.Caller, id string, raw []byte, keys Keys) (any, error)) Verb {
+	v := Verb{Description: Description{Name: name, Role: role, Argument: shapeOf(arg), Answer: shapeOf(answer), Help: help}}
 	v.run = func(ctx context.Context, from object.Caller, id string, raw []byte, keys Keys) ([]byte, error) {
-		arg, err := Decode[A](raw)
-		if err != nil {
-			return nil, err
-		}
-		if err := keys.see(&arg); err != nil {
-			return nil, err
-		}
-		answer, err := call(ctx, from, id, arg)
+		answer, err := call(ctx, from, id, raw, keys)
 		if err != nil {
 			return nil, err
 		}
 		return encode(answer)
 	}
 	return v
+}
+
+// read reads an argument into a pointer, and shows its keys.
+func (k Keys) read(raw []byte, arg any) error {
+	if err := decode(raw, arg); err != nil {
+		return err
+	}
+	return k.see(arg)
 }
 
 // Optional returns the verb with an argument that may be left out. Then it is the zero value.
@@ -164,12 +179,18 @@ func absent(raw []byte) bool {
 // Decode reads an argument as the verbs of New do. Its error is a jobs.ErrInvalid. No bytes, and null,
 // are the zero value; a panic of the type's own decoder is an error.
 func Decode[A any](raw []byte) (arg A, err error) {
+	err = decode(raw, &arg)
+	return arg, err
+}
+
+// decode is Decode into a pointer.
+func decode(raw []byte, arg any) error {
 	if absent(raw) {
-		return arg, nil
+		return nil
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
-	err = guarded(func() error { return d.Decode(&arg) })
+	err := guarded(func() error { return d.Decode(arg) })
 	if err == nil {
 		if _, more := d.Token(); more != io.EOF {
 			err = fmt.Errorf("more follows after the JSON value")
@@ -178,7 +199,7 @@ func Decode[A any](raw []byte) (arg A, err error) {
 	if err != nil {
 		err = fmt.Errorf("%w: argument: %w", jobs.ErrInvalid, err)
 	}
-	return arg, err
+	return err
 }
 
 // encode is the JSON of an answer; nil for None.

@@ -24,10 +24,10 @@ func TestSharesSumUp(t *testing.T) {
 // storage.
 func TestWindowBound(t *testing.T) {
 	p := New(Config[int, int]{Name: "bound"})
-	if p.set.window != 8192 {
-		t.Errorf("a window holds %d entries, want 8192", p.set.window)
+	if p.pool.set.window != 8192 {
+		t.Errorf("a window holds %d entries, want 8192", p.pool.set.window)
 	}
-	w := window{max: p.set.window}
+	w := window{max: p.pool.set.window}
 	for i := range w.max {
 		w.add(entry{place: place{order: uint64(i)}})
 	}

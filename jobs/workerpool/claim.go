@@ -44,24 +44,33 @@ type Lease struct {
 // partitions one after another, from a random one on. If one fails, it returns
 // the tasks claimed so far and the error.
 func (p *Pool[In, Out]) Claim(ctx context.Context, from object.Caller, n int, lease time.Duration) ([]Claim[In], error) {
+	var all []Claim[In]
+	err := p.pool.claimFrom(ctx, from, n, lease, func(name string, part claimPart) (int, error) {
+		some, err := p.claim.Call(ctx, from, name, part)
+		all = append(all, some...)
+		return len(some), err
+	})
+	return all, err
+}
+
+// claimFrom calls claim for one partition after another, from a random one on, until that has claimed n tasks.
+func (p *pool) claimFrom(ctx context.Context, from object.Caller, n int, lease time.Duration, claim func(name string, part claimPart) (int, error)) error {
 	if err := validLease(lease); err != nil {
-		return nil, err
+		return err
 	}
 	parts, err := p.partitions(ctx, from)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var all []Claim[In]
 	first := int(random(from) % uint64(parts))
-	for i := 0; i < parts && len(all) < n; i++ {
-		name := strconv.Itoa((first + i) % parts)
-		some, err := p.claim.Call(ctx, from, name, claimPart{n - len(all), lease})
-		all = append(all, some...)
+	for i := 0; i < parts && n > 0; i++ {
+		claimed, err := claim(strconv.Itoa((first+i)%parts), claimPart{n, lease})
 		if err != nil {
-			return all, err
+			return err
 		}
+		n -= claimed
 	}
-	return all, nil
+	return nil
 }
 
 // maxLease is the longest lease of an outside worker, because a worker that is gone holds its tasks until
@@ -83,11 +92,11 @@ func validLease(d time.Duration) error {
 // new Lease. Its Cancelling tells whether Cancel was called for the task.
 // Errors: jobs.ErrStaleExecution if the task has ended or the lease has expired;
 // jobs.ErrInvalid for a length that Claim does not take.
-func (p *Pool[In, Out]) Heartbeat(ctx context.Context, from object.Caller, l Lease) (Lease, error) {
+func (p *control) Heartbeat(ctx context.Context, from object.Caller, l Lease) (Lease, error) {
 	if err := validLease(l.For); err != nil {
 		return l, err
 	}
-	return p.heartbeat.Call(ctx, from, l.ID.object(), l)
+	return p.pool.calls.heartbeat(ctx, from, l.ID.object(), l)
 }
 
 // Ack ends a claimed task as done and stores its output. Error:
@@ -102,14 +111,14 @@ func (p *Pool[In, Out]) Ack(ctx context.Context, from object.Caller, l Lease, ou
 // becomes a dead letter as Config.Retry says; jobs.Permanent, jobs.RetryAfter
 // and jobs.Snooze in cause work as in an error of Config.Work. Errors:
 // jobs.ErrStaleExecution; jobs.ErrInvalid for a delay of more than 100 years.
-func (p *Pool[In, Out]) Nack(ctx context.Context, from object.Caller, l Lease, cause error) error {
+func (p *control) Nack(ctx context.Context, from object.Caller, l Lease, cause error) error {
 	n := refused(l, cause)
 	for _, d := range []*time.Duration{n.After, n.Snooze} {
 		if d != nil && *d > maxNackDelay {
 			return engine.Invalidf("workerpool", "a delay of %v is longer than 100 years", *d)
 		}
 	}
-	_, err := p.nack.Call(ctx, from, l.ID.object(), n)
+	_, err := p.pool.calls.nack(ctx, from, l.ID.object(), n)
 	return err
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/engine"
-	"github.com/holdfast-dev/holdfast/object"
 )
 
 // Config defines a pool of tasks with inputs In and outputs Out. The host's
@@ -153,9 +152,36 @@ const (
 	maxBatch      = 10_000 // tasks in one EnqueueBatch
 )
 
+// untyped is a Config without its types.
+type untyped struct {
+	Name, Version                              string
+	Partitions, Concurrency, PerKey, MaxQueued int
+	Queues                                     map[string]int
+	Phases                                     []string
+	Timeout, Lease, Heartbeat                  time.Duration
+	Retry                                      jobs.Retry
+	Retention                                  jobs.Retention
+	Webhooks                                   Webhooks
+	Events, works                              bool // works: it has a Work
+	OnEmpty                                    func(ctx context.Context, partition int) error
+	unread                                     error // the mistake in Version and Migrate
+}
+
+// untyped returns c without its types.
+func (c *Config[In, Out]) untyped() *untyped {
+	reader := c.reader()
+	return &untyped{
+		Name: c.Name, Version: c.Version,
+		Partitions: c.Partitions, Concurrency: c.Concurrency, PerKey: c.PerKey, MaxQueued: c.MaxQueued,
+		Queues: c.Queues, Phases: c.Phases, Timeout: c.Timeout, Lease: c.Lease, Heartbeat: c.Heartbeat,
+		Retry: c.Retry, Retention: c.Retention, Webhooks: c.Webhooks, Events: c.Events, works: c.Work != nil,
+		OnEmpty: c.OnEmpty, unread: reader.Validate(),
+	}
+}
+
 // withDefaults returns a copy of c with each zero field replaced by its
 // default.
-func (c *Config[In, Out]) withDefaults() Config[In, Out] {
+func (c *untyped) withDefaults() *untyped {
 	d := *c
 	d.Partitions = cmp.Or(d.Partitions, 1)
 	d.Concurrency = cmp.Or(d.Concurrency, max(defaultConcurrency, d.Partitions))
@@ -164,21 +190,23 @@ func (c *Config[In, Out]) withDefaults() Config[In, Out] {
 	d.Retention.Completed = cmp.Or(d.Retention.Completed, defaultKept)
 	d.Retention.Cancelled = cmp.Or(d.Retention.Cancelled, defaultKept)
 	d.Retry.MaxAttempts = cmp.Or(d.Retry.MaxAttempts, defaultAttempts)
-	return d
+	return &d
 }
 
 // Validate returns the first mistake in c, as a jobs.ErrInvalid. object.Open does the same.
 // It gives zero fields their defaults first, and leaves c as it is.
-func (c Config[In, Out]) Validate() error {
-	d := c.withDefaults()
-	if err := d.validate(); err != nil {
+func (c Config[In, Out]) Validate() error { return c.untyped().withDefaults().invalid() }
+
+// invalid is the error of Validate for a Config that has its defaults.
+func (c *untyped) invalid() error {
+	if err := c.validate(); err != nil {
 		return engine.Invalidf(strings.TrimSpace("workerpool "+c.Name), "%w", err)
 	}
 	return nil
 }
 
 // validate reports the first mistake in a Config that has its defaults.
-func (c *Config[In, Out]) validate() error {
+func (c *untyped) validate() error {
 	switch {
 	case c.Name == "":
 		return fmt.Errorf("%w: Name is empty", jobs.ErrInvalid)
@@ -201,11 +229,7 @@ func (c *Config[In, Out]) validate() error {
 			return fmt.Errorf("%w: name of queue %q is longer than %d bytes", jobs.ErrInvalid, name, maxQueueBytes)
 		}
 	}
-	if err := cmp.Or(validPhases(c.Phases, c.Work != nil), validRetention(c.Retention)); err != nil {
-		return err
-	}
-	reader := c.reader()
-	if err := reader.Validate(); err != nil {
+	if err := cmp.Or(validPhases(c.Phases, c.works), validRetention(c.Retention), c.unread); err != nil {
 		return err
 	}
 	return c.engine().Validate()
@@ -219,7 +243,7 @@ func (c *Config[In, Out]) reader() engine.Reader[In] {
 // engine returns the settings of the execution engine. LazyAlarm spares a write
 // for each task that begins, because a partition with running tasks already has
 // an alarm for its next lease check.
-func (c *Config[In, Out]) engine() engine.Options {
+func (c *untyped) engine() engine.Options {
 	retry := c.Retry
 	retry.RetryIf = retryable(retry.RetryIf)
 	return engine.Options{
@@ -247,6 +271,6 @@ type settings struct {
 	work    func(ctx context.Context, p *partition, r *row, x engine.Execution, version string) ([]byte, error) // nil: tasks are claimed
 	onDead  func(ctx context.Context, p *partition, r *row, version string) error
 	onEmpty func(ctx context.Context, partition int) error
-	widest  *object.Method[int, int]
-	pool    any // the *Pool, which Task.Pool returns
+	widest  call[int, int] // set by newPool
+	pool    any            // the *Pool, which Task.Pool returns
 }

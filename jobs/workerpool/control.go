@@ -84,10 +84,10 @@ func (s Stats) Check() error {
 
 // Stats counts the tasks of all partitions. It reads one partition after
 // another, so while tasks move the sum is not of one moment.
-func (p *Pool[In, Out]) Stats(ctx context.Context, from object.Caller) (Stats, error) {
+func (p *control) Stats(ctx context.Context, from object.Caller) (Stats, error) {
 	var sum Stats
-	err := p.objects(ctx, from, func(name string) error {
-		part, err := p.stats.Call(ctx, from, name, struct{}{})
+	err := p.pool.objects(ctx, from, func(name string) error {
+		part, err := p.pool.calls.stats(ctx, from, name, struct{}{})
 		sum.add(part)
 		sum.Partitions = append(sum.Partitions, part)
 		return err
@@ -100,15 +100,15 @@ func (p *Pool[In, Out]) Stats(ctx context.Context, from object.Caller) (Stats, e
 
 // Pause stops tasks from beginning until Resume. Running tasks continue, and
 // Enqueue accepts tasks. Pause ends a Drain.
-func (p *Pool[In, Out]) Pause(ctx context.Context, from object.Caller) error {
-	return p.setMode(ctx, from, Paused)
+func (p *control) Pause(ctx context.Context, from object.Caller) error {
+	return p.pool.setMode(ctx, from, Paused)
 }
 
 // Resume ends a Pause or a Drain. It is a call, as all verbs of a whole pool are: with the
 // Outbox of a State they return object.ErrNeedsAnswer. A message would wait behind the tasks
 // that the pool refuses, and a Resume among them would never come.
-func (p *Pool[In, Out]) Resume(ctx context.Context, from object.Caller) error {
-	return p.setMode(ctx, from, Active)
+func (p *control) Resume(ctx context.Context, from object.Caller) error {
+	return p.pool.setMode(ctx, from, Active)
 }
 
 // Drain makes the pool refuse tasks with ErrDraining and waits until all stored
@@ -117,20 +117,20 @@ func (p *Pool[In, Out]) Resume(ctx context.Context, from object.Caller) error {
 // If ctx ends first, or if the host shuts down while tasks are pending or
 // claimed (object.ErrShutdown), the pool stays draining, and a later Drain
 // waits again.
-func (p *Pool[In, Out]) Drain(ctx context.Context, from object.Caller) error {
-	if err := p.setMode(ctx, from, Draining); err != nil {
+func (p *control) Drain(ctx context.Context, from object.Caller) error {
+	if err := p.pool.setMode(ctx, from, Draining); err != nil {
 		return err
 	}
-	return p.objects(ctx, from, func(name string) error {
-		_, err := again(func() (struct{}, error) { return p.waitEmpty.Call(ctx, from, name, struct{}{}) })
+	return p.pool.objects(ctx, from, func(name string) error {
+		_, err := again(func() (struct{}, error) { return p.pool.calls.waitEmpty(ctx, from, name, struct{}{}) })
 		return err
 	})
 }
 
 // setMode sets the mode of all partitions, one after another.
-func (p *Pool[In, Out]) setMode(ctx context.Context, from object.Caller, m Mode) error {
+func (p *pool) setMode(ctx context.Context, from object.Caller, m Mode) error {
 	return p.objects(ctx, from, func(name string) error {
-		_, err := p.mode.Call(ctx, from, name, m)
+		_, err := p.calls.mode(ctx, from, name, m)
 		return err
 	})
 }
@@ -145,21 +145,21 @@ func (p *Pool[In, Out]) setMode(ctx context.Context, from object.Caller, m Mode)
 // With the Outbox of a State as from, Cancel happens if and only if the turn commits, a
 // little later, and returns Sent. It waits behind tasks that its partition refuses; see
 // Enqueue. If the task is not known then, the request becomes a dead letter of its partition.
-func (p *Pool[In, Out]) Cancel(ctx context.Context, from object.Caller, id TaskID) (State, error) {
+func (p *control) Cancel(ctx context.Context, from object.Caller, id TaskID) (State, error) {
 	if !id.valid() { // a partition of that number would refuse each message
-		return 0, fmt.Errorf("%s: %w: task %s", p.Name(), jobs.ErrNotFound, id)
+		return 0, fmt.Errorf("%s: %w: task %s", p.pool.set.name, jobs.ErrNotFound, id)
 	}
-	return p.cancel.Call(ctx, from, id.object(), id.Number)
+	return p.pool.calls.cancel(ctx, from, id.object(), id.Number)
 }
 
 // Discard cancels the tasks that are pending now and returns how many it
 // cancelled. A task that begins before its turn to be cancelled runs to its
 // end.
-func (p *Pool[In, Out]) Discard(ctx context.Context, from object.Caller) (int, error) {
+func (p *control) Discard(ctx context.Context, from object.Caller) (int, error) {
 	total := 0
-	err := p.objects(ctx, from, func(name string) error {
+	err := p.pool.objects(ctx, from, func(name string) error {
 		for part := (discardPart{}); ; {
-			res, err := p.discard.Call(ctx, from, name, part)
+			res, err := p.pool.calls.discard(ctx, from, name, part)
 			total += res.Count
 			if err != nil || res.Last == 0 {
 				return err

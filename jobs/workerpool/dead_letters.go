@@ -51,26 +51,37 @@ const pageBytes = 4 << 20
 //		}
 //		after = page[len(page)-1].ID
 //	}
-func (p *Pool[In, Out]) DeadLetters(ctx context.Context, from object.Caller, after TaskID, limit int) ([]DeadLetter[In], error) {
-	var all []DeadLetter[In]
-	n, err := p.partitions(ctx, from)
-	bytes := 0
-	for i := after.Partition; err == nil && i < n && len(all) < limit && bytes < pageBytes; {
-		g := page{Limit: limit - len(all)}
+func (p *Pool[In, Out]) DeadLetters(ctx context.Context, from object.Caller, after TaskID, limit int) (all []DeadLetter[In], err error) {
+	err = p.pool.pages(ctx, from, after, limit, func(name string, g page) (n, bytes int, last uint64, err error) {
+		some, err := p.letters.Call(ctx, from, name, g)
+		if n = len(some.Letters); n > 0 {
+			all, last = append(all, some.Letters...), some.Letters[n-1].ID.Number
+		}
+		return n, some.Bytes, last, err
+	})
+	return all, err
+}
+
+// pages calls read for pages of the dead letters of one partition after another, until it has read limit of them or
+// pageBytes. read returns how many there were, their size, and the number of the last.
+func (p *pool) pages(ctx context.Context, from object.Caller, after TaskID, limit int, read func(name string, g page) (n, bytes int, last uint64, err error)) error {
+	parts, err := p.partitions(ctx, from)
+	for i, bytes := after.Partition, 0; err == nil && i < parts && limit > 0 && bytes < pageBytes; {
+		g := page{Limit: limit}
 		if i == after.Partition {
 			g.After = after.Number
 		}
-		var some lettersPage[In]
-		some, err = p.letters.Call(ctx, from, TaskID{Partition: i}.object(), g)
-		if len(some.Letters) == 0 {
+		var n, size int
+		n, size, g.After, err = read(TaskID{Partition: i}.object(), g)
+		if n == 0 {
 			i++
 			continue
 		}
-		bytes += some.Bytes
-		all = append(all, some.Letters...)
-		after = all[len(all)-1].ID
+		bytes += size
+		limit -= n
+		after = TaskID{i, g.After}
 	}
-	return all, err
+	return err
 }
 
 // lettersPage is the dead letters of a page from one partition, and their size.
@@ -87,17 +98,17 @@ type lettersPage[In any] struct {
 // error is jobs.ErrNotFound. If another caller replays or discards one of them
 // at the same time, the error is jobs.ErrNotFound too, and those before it are
 // replayed.
-func (p *Pool[In, Out]) Replay(ctx context.Context, from object.Caller, ids ...TaskID) (int, error) {
+func (p *control) Replay(ctx context.Context, from object.Caller, ids ...TaskID) (int, error) {
 	return eachPart(ids, func(name string, nums []uint64) (int, error) {
-		return lettersIn(ctx, from, p.replay, name, lettersPart{Numbers: nums})
+		return lettersIn(ctx, from, p.pool.calls.replay, name, lettersPart{Numbers: nums})
 	})
 }
 
 // ReplayAll replays all dead letters that exist now and returns how many.
-func (p *Pool[In, Out]) ReplayAll(ctx context.Context, from object.Caller) (int, error) {
+func (p *control) ReplayAll(ctx context.Context, from object.Caller) (int, error) {
 	total := 0
-	err := p.objects(ctx, from, func(name string) error {
-		n, err := lettersIn(ctx, from, p.replay, name, lettersPart{All: true})
+	err := p.pool.objects(ctx, from, func(name string) error {
+		n, err := lettersIn(ctx, from, p.pool.calls.replay, name, lettersPart{All: true})
 		total += n
 		return err
 	})
@@ -106,16 +117,16 @@ func (p *Pool[In, Out]) ReplayAll(ctx context.Context, from object.Caller) (int,
 
 // DiscardDead removes dead letters, which then count as cancelled tasks. It
 // returns how many it removed, and the errors of Replay.
-func (p *Pool[In, Out]) DiscardDead(ctx context.Context, from object.Caller, ids ...TaskID) (int, error) {
+func (p *control) DiscardDead(ctx context.Context, from object.Caller, ids ...TaskID) (int, error) {
 	return eachPart(ids, func(name string, nums []uint64) (int, error) {
-		return lettersIn(ctx, from, p.discardDead, name, lettersPart{Numbers: nums})
+		return lettersIn(ctx, from, p.pool.calls.discardDead, name, lettersPart{Numbers: nums})
 	})
 }
 
 // lettersIn calls m of one partition until the whole part is done.
-func lettersIn(ctx context.Context, from object.Caller, m *object.Method[lettersPart, lettersTaken], name string, part lettersPart) (total int, err error) {
+func lettersIn(ctx context.Context, from object.Caller, m call[lettersPart, lettersTaken], name string, part lettersPart) (total int, err error) {
 	for {
-		took, err := m.Call(ctx, from, name, part)
+		took, err := m(ctx, from, name, part)
 		total += took.Count
 		if err != nil || took.Left <= 0 {
 			return total, err
@@ -130,18 +141,18 @@ func lettersIn(ctx context.Context, from object.Caller, m *object.Method[letters
 // eachPart calls f with the task numbers of each partition, without
 // repetitions.
 func eachPart(ids []TaskID, f func(name string, nums []uint64) (int, error)) (total int, errs error) {
-	var parts []batchPart[uint64]
+	var parts []batchPart
 	seen := make(map[TaskID]bool, len(ids))
 	for i, id := range ids {
 		if !seen[id] {
 			seen[id] = true
-			parts = addToPart(parts, id.object(), i, submission[uint64]{In: id.Number})
+			parts = addToPart(parts, id.object(), i)
 		}
 	}
 	for _, part := range parts {
-		nums := make([]uint64, len(part.tasks))
-		for i, t := range part.tasks {
-			nums[i] = t.In
+		nums := make([]uint64, len(part.index))
+		for k, i := range part.index {
+			nums[k] = ids[i].Number
 		}
 		n, err := f(part.object, nums)
 		total += n

@@ -13,27 +13,43 @@ import (
 // Verbs describes the methods of the pool by name, for callers that have no Go types (G1). The id
 // of a verb of a task is that of TaskID.String; those of the whole pool take none.
 func (p *Pool[In, Out]) Verbs() *verbs.Table {
-	return verbs.NewTable(p.Name(), "workerpool", []verbs.Verb{
-		verbs.New("enqueue", verbs.Call, "add a task with an input", p.enqueueDescribed).OfWhole().As(verbs.Lasting),
-		verbs.New("enqueueBatch", verbs.Call, "add up to 10,000 tasks; those of one partition all or none", p.enqueueBatchDescribed).OfWhole().As(verbs.Lasting),
-		verbs.New("cancel", verbs.Call, "cancel a pending task, or ask a running one to end", ofTask(p.Cancel)).As(verbs.Final),
-		verbs.New("claim", verbs.Call, "give ready tasks to an outside worker, which ends each within its lease", p.claimDescribed).OfWhole().Optional().As(verbs.Lasting),
+	return p.pool.verbs(typedVerbs{
+		enqueue: verbs.New("enqueue", verbs.Call, "add a task with an input", p.enqueueDescribed),
+		batch:   verbs.New("enqueueBatch", verbs.Call, "add up to 10,000 tasks; those of one partition all or none", p.enqueueBatchDescribed),
+		claim:   verbs.New("claim", verbs.Call, "give ready tasks to an outside worker, which ends each within its lease", p.claimDescribed),
+		ack:     verbs.New("ack", verbs.Call, "end a claimed task as done, with its output", p.ackDescribed),
+		status:  verbs.New("status", verbs.Reader, "show the state of a task, its failures and its result", p.statusDescribed),
+		wait:    verbs.New("wait", verbs.Reader, "wait until a task has ended and show its result", p.waitDescribed),
+	})
+}
+
+// typedVerbs are the verbs that have types of the pool.
+type typedVerbs struct{ enqueue, batch, claim, ack, status, wait verbs.Verb }
+
+// verbs describes the methods of the pool by name.
+func (p *pool) verbs(typed typedVerbs) *verbs.Table {
+	c := &control{p}
+	return verbs.NewTable(p.set.name, "workerpool", []verbs.Verb{
+		typed.enqueue.OfWhole().As(verbs.Lasting),
+		typed.batch.OfWhole().As(verbs.Lasting),
+		verbs.New("cancel", verbs.Call, "cancel a pending task, or ask a running one to end", ofTask(c.Cancel)).As(verbs.Final),
+		typed.claim.OfWhole().Optional().As(verbs.Lasting),
 		verbs.New("heartbeat", verbs.Call, "extend the lease of a claimed task by its length, from now on", p.heartbeatDescribed).As(verbs.Harmless),
-		verbs.New("ack", verbs.Call, "end a claimed task as done, with its output", p.ackDescribed).As(verbs.Lasting),
+		typed.ack.As(verbs.Lasting),
 		verbs.New("nack", verbs.Call, "end the attempt at a claimed task as failed, or snooze it", p.nackDescribed).As(verbs.Lasting),
-		verbs.New("replay", verbs.Operator, "make a dead task pending again, with fresh attempts", ofTask(p.replayOne)).As(verbs.Harmless),
-		verbs.New("discardDead", verbs.Operator, "remove a dead task, which counts as cancelled then", ofTask(p.discardDeadOne)).As(verbs.Final),
-		verbs.New("pause", verbs.Operator, "begin no task until resume", verbs.Plain(whole(p.Pause))).OfWhole().As(verbs.Harmless),
-		verbs.New("resume", verbs.Operator, "end a pause or a drain", verbs.Plain(whole(p.Resume))).OfWhole().As(verbs.Harmless),
-		verbs.New("drain", verbs.Operator, "take no task, and wait until those that there are have ended", verbs.Plain(whole(p.Drain))).OfWhole().As(verbs.Harmless),
-		verbs.New("discard", verbs.Operator, "cancel all pending tasks", verbs.Ask(ofPool(p.Discard))).OfWhole().As(verbs.Final),
-		verbs.New("replayAll", verbs.Operator, "replay all dead tasks", verbs.Ask(ofPool(p.ReplayAll))).OfWhole().As(verbs.Lasting),
+		verbs.New("replay", verbs.Operator, "make a dead task pending again, with fresh attempts", ofTask(oneOf(c.Replay))).As(verbs.Harmless),
+		verbs.New("discardDead", verbs.Operator, "remove a dead task, which counts as cancelled then", ofTask(oneOf(c.DiscardDead))).As(verbs.Final),
+		verbs.New("pause", verbs.Operator, "begin no task until resume", verbs.Plain(whole(c.Pause))).OfWhole().As(verbs.Harmless),
+		verbs.New("resume", verbs.Operator, "end a pause or a drain", verbs.Plain(whole(c.Resume))).OfWhole().As(verbs.Harmless),
+		verbs.New("drain", verbs.Operator, "take no task, and wait until those that there are have ended", verbs.Plain(whole(c.Drain))).OfWhole().As(verbs.Harmless),
+		verbs.New("discard", verbs.Operator, "cancel all pending tasks", verbs.Ask(ofPool(c.Discard))).OfWhole().As(verbs.Final),
+		verbs.New("replayAll", verbs.Operator, "replay all dead tasks", verbs.Ask(ofPool(c.ReplayAll))).OfWhole().As(verbs.Lasting),
 	}, []verbs.Verb{
-		verbs.New("stats", verbs.Viewer, "count the tasks of the pool and of each partition", verbs.Ask(ofPool(p.Stats))).OfWhole(),
+		verbs.New("stats", verbs.Viewer, "count the tasks of the pool and of each partition", verbs.Ask(ofPool(c.Stats))).OfWhole(),
 		verbs.New("tasks", verbs.Reader, "list pending, running and dead tasks, page by page", p.tasksDescribed).OfWhole().Optional(),
-		verbs.New("status", verbs.Reader, "show the state of a task, its failures and its result", ofTask(p.Status)),
-		verbs.New("phases", verbs.Reader, "show the stored results of the phases of a task", ofTask(p.PhaseResults)),
-		verbs.New("wait", verbs.Reader, "wait until a task has ended and show its result", ofTask(p.Wait)),
+		typed.status,
+		verbs.New("phases", verbs.Reader, "show the stored results of the phases of a task", ofTask(c.PhaseResults)),
+		typed.wait,
 	}).WithDead(verbs.Dead{Kind: DeadTask, ID: deadID, Replay: "replay", Discard: "discardDead"})
 }
 
@@ -93,12 +109,26 @@ func (p *Pool[In, Out]) enqueueBatchDescribed(ctx context.Context, from object.C
 	return p.EnqueueBatch(ctx, from, items)
 }
 
-func (p *Pool[In, Out]) replayOne(ctx context.Context, from object.Caller, id TaskID) (int, error) {
-	return p.Replay(ctx, from, id)
+// statusDescribed and waitDescribed are Status and Wait of the task with an id as text.
+func (p *Pool[In, Out]) statusDescribed(ctx context.Context, from object.Caller, id string, _ verbs.None) (s Status[Out], err error) {
+	task, err := ParseTaskID(id)
+	if err == nil {
+		s, err = p.Status(ctx, from, task)
+	}
+	return s, err
 }
 
-func (p *Pool[In, Out]) discardDeadOne(ctx context.Context, from object.Caller, id TaskID) (int, error) {
-	return p.DiscardDead(ctx, from, id)
+func (p *Pool[In, Out]) waitDescribed(ctx context.Context, from object.Caller, id string, _ verbs.None) (out Out, err error) {
+	task, err := ParseTaskID(id)
+	if err == nil {
+		out, err = p.Wait(ctx, from, task)
+	}
+	return out, err
+}
+
+// oneOf adapts a method of any number of tasks.
+func oneOf(call func(ctx context.Context, from object.Caller, ids ...TaskID) (int, error)) func(context.Context, object.Caller, TaskID) (int, error) {
+	return func(ctx context.Context, from object.Caller, id TaskID) (int, error) { return call(ctx, from, id) }
 }
 
 // ofTask adapts a method of a task.

@@ -107,11 +107,11 @@ func (l Lease) of(id string) error {
 	return validLease(l.For)
 }
 
-func (p *Pool[In, Out]) heartbeatDescribed(ctx context.Context, from object.Caller, id string, a leaseArg) (Lease, error) {
+func (p *pool) heartbeatDescribed(ctx context.Context, from object.Caller, id string, a leaseArg) (Lease, error) {
 	if err := a.Lease.of(id); err != nil {
 		return Lease{}, err
 	}
-	return p.Heartbeat(ctx, from, a.Lease)
+	return (&control{p}).Heartbeat(ctx, from, a.Lease)
 }
 
 func (p *Pool[In, Out]) ackDescribed(ctx context.Context, from object.Caller, id string, a ackArg[Out]) (verbs.None, error) {
@@ -121,7 +121,7 @@ func (p *Pool[In, Out]) ackDescribed(ctx context.Context, from object.Caller, id
 	return verbs.None{}, p.Ack(ctx, from, a.Lease, a.Out)
 }
 
-func (p *Pool[In, Out]) nackDescribed(ctx context.Context, from object.Caller, id string, a nackArg) (verbs.None, error) {
+func (p *pool) nackDescribed(ctx context.Context, from object.Caller, id string, a nackArg) (verbs.None, error) {
 	if err := a.Lease.of(id); err != nil {
 		return verbs.None{}, err
 	}
@@ -129,5 +129,5 @@ func (p *Pool[In, Out]) nackDescribed(ctx context.Context, from object.Caller, i
 	if err != nil {
 		return verbs.None{}, err
 	}
-	return verbs.None{}, p.Nack(ctx, from, a.Lease, cause)
+	return verbs.None{}, (&control{p}).Nack(ctx, from, a.Lease, cause)
 }

@@ -1,6 +1,7 @@
 package workerpool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -155,18 +156,22 @@ func (p *Pool[In, Out]) check(s *submission[In]) error {
 			}
 		}
 	}
-	if err := s.Options.validate(); err != nil {
-		return err
-	}
-	if err := p.set.known(&s.Options); err != nil {
-		return err
-	}
-	return p.allows(s.Options.Webhook)
+	return p.pool.checkOptions(&s.Options)
 }
 
-// mayValidate reports whether a value of type In can be a Validator.
-func mayValidate[In any]() bool {
-	t := reflect.TypeFor[In]()
+// checkOptions validates the options of a task.
+func (p *pool) checkOptions(o *options) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	if err := p.set.known(o); err != nil {
+		return err
+	}
+	return p.allows(o.Webhook)
+}
+
+// mayValidate reports whether a value of type t can be a Validator.
+func mayValidate(t reflect.Type) bool {
 	return t.Kind() == reflect.Interface || t.Implements(reflect.TypeFor[Validator]())
 }
 
@@ -193,18 +198,50 @@ func (p *Pool[In, Out]) EnqueueBatch(ctx context.Context, from object.Caller, it
 	if len(items) > maxBatch {
 		return nil, engine.Invalidf("workerpool", "%d tasks in a batch, the most are %d", len(items), maxBatch)
 	}
-	var parts []batchPart[In]
+	all := make([]submission[In], len(items))
+	var parts []batchPart
 	for i, item := range items {
-		s := submission[In]{item.In, optionsOf(item.Options)}
-		if err := p.check(&s); err != nil {
+		all[i] = submission[In]{item.In, optionsOf(item.Options)}
+		if err := p.check(&all[i]); err != nil {
 			return nil, &refusedTask{i, err}
 		}
-		parts = addToPart(parts, p.route(from, &s), i, s)
+		parts = addToPart(parts, p.route(from, &all[i]), i)
 	}
-	refs := make([]TaskRef, len(items))
+	return inParts(parts, len(items), func(part batchPart) ([]TaskRef, error) {
+		if len(parts) == 1 {
+			return p.batch.Call(ctx, from, part.object, all)
+		}
+		tasks := make([]submission[In], len(part.index))
+		for k, i := range part.index {
+			tasks[k] = all[i]
+		}
+		return p.batch.Call(ctx, from, part.object, tasks)
+	})
+}
+
+// batchPart is the part of a batch that goes to one partition.
+type batchPart struct {
+	object string
+	index  []int // positions of the tasks in the batch
+}
+
+// addToPart adds the task at i to the part of its partition.
+func addToPart(parts []batchPart, object string, i int) []batchPart {
+	for k := range parts {
+		if p := &parts[k]; p.object == object {
+			p.index = append(p.index, i)
+			return parts
+		}
+	}
+	return append(parts, batchPart{object, []int{i}})
+}
+
+// inParts submits the parts of a batch of n tasks. It returns the refs in the order of the batch.
+func inParts(parts []batchPart, n int, submit func(batchPart) ([]TaskRef, error)) ([]TaskRef, error) {
+	refs := make([]TaskRef, n)
 	var errs error
 	for _, part := range parts {
-		got, err := p.batch.Call(ctx, from, part.object, part.tasks)
+		got, err := submit(part)
 		if bad := (*refusedTask)(nil); errors.As(err, &bad) {
 			err = &refusedTask{part.index[bad.index], bad.err}
 		}
@@ -216,49 +253,29 @@ func (p *Pool[In, Out]) EnqueueBatch(ctx context.Context, from object.Caller, it
 	return refs, errs
 }
 
-// batchPart is the part of a batch that goes to one partition.
-type batchPart[In any] struct {
-	object string
-	index  []int // positions of the tasks in the batch
-	tasks  []submission[In]
-}
-
-// addToPart adds a task to the part of its partition.
-func addToPart[In any](parts []batchPart[In], object string, i int, s submission[In]) []batchPart[In] {
-	for k := range parts {
-		if p := &parts[k]; p.object == object {
-			p.index, p.tasks = append(p.index, i), append(p.tasks, s)
-			return parts
-		}
-	}
-	return append(parts, batchPart[In]{object, []int{i}, []submission[In]{s}})
-}
-
 // route names the partition of a task. Tasks with the same Key go to the same
 // partition, because their order holds there. Without a Key, the Unique or
 // Idempotent key decides, so that a repeated submission finds the first one.
 // Without any key the partition is random.
 func (p *Pool[In, Out]) route(from object.Caller, s *submission[In]) string {
-	n := p.config.Partitions
-	if n == 1 {
+	if p.pool.set.partitions == 1 {
 		return "0"
 	}
-	var h uint64
-	switch o := &s.Options; {
-	case o.Key != "":
-		h = hash([]byte(o.Key))
-	case o.Unique != "":
-		h = hash([]byte(o.Unique))
-	case o.Once != "":
-		h = hash([]byte(o.Once))
-	default:
-		h = random(from)
-		if h == 0 {
-			b, _ := json.Marshal(s.In) // any bytes will do, because they only seed the choice
-			h = hash(b)
-		}
+	h, ok := s.Options.hash(from)
+	if !ok {
+		b, _ := json.Marshal(s.In) // any bytes will do, because they only seed the choice
+		h = hash(b)
 	}
-	return strconv.Itoa(jump(h, n))
+	return strconv.Itoa(jump(h, p.pool.set.partitions))
+}
+
+// hash is that of the key by which a task is routed, or a random number. It reports false if the caller has none.
+func (o *options) hash(from object.Caller) (h uint64, ok bool) {
+	if key := cmp.Or(o.Key, o.Unique, o.Once); key != "" {
+		return hash([]byte(key)), true
+	}
+	h = random(from)
+	return h, h != 0
 }
 
 // random is a random number from the caller's host, or 0 if the caller has

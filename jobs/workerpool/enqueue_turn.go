@@ -20,6 +20,15 @@ import (
 //  4. add stores the task, its keys and the counters.
 //  5. join puts it in the chain of its key, or directly in its queue.
 
+// submitOne is submit as a turn, and submitBatch submitAll.
+func (p *partition) submitOne(ctx context.Context, input []byte, o options) (TaskRef, error) {
+	return turn(ctx, p, func(ctx context.Context) (TaskRef, error) { return p.submit(ctx, input, o) })
+}
+
+func (p *partition) submitBatch(ctx context.Context, inputs [][]byte, all []options) ([]TaskRef, error) {
+	return turn(ctx, p, func(ctx context.Context) ([]TaskRef, error) { return p.submitAll(ctx, inputs, all) })
+}
+
 // submit adds one task and returns its id, or the id of the task that it
 // repeats.
 func (p *partition) submit(ctx context.Context, input []byte, o options) (TaskRef, error) {

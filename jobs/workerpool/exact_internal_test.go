@@ -51,17 +51,17 @@ func TestBoundsOfConfig(t *testing.T) {
 		"a heartbeat less than zero":  {Config[int, int]{Heartbeat: -1}, true},
 		"one attempt, and a deadline": {Config[int, int]{Retry: jobs.Retry{MaxAttempts: 1}, Timeout: 1}, false},
 	} {
-		d := c.config.withDefaults()
+		d := c.config.untyped().withDefaults()
 		d.Name = "pool"
 		if err := d.validate(); errors.Is(err, jobs.ErrInvalid) != c.wrong {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	d := (&Config[int, int]{}).withDefaults()
+	d := (&Config[int, int]{}).untyped().withDefaults()
 	if d.Partitions != 1 || d.Concurrency != 16 || d.PerKey != 1 || d.MaxQueued != 10_000_000 || d.Retention.Completed != time.Hour || d.Retry.MaxAttempts != 3 {
 		t.Errorf("the defaults: %+v", d)
 	}
-	if d := (&Config[int, int]{Partitions: 17}).withDefaults(); d.Concurrency != 17 {
+	if d := (&Config[int, int]{Partitions: 17}).untyped().withDefaults(); d.Concurrency != 17 {
 		t.Errorf("17 partitions run %d tasks at a time", d.Concurrency)
 	}
 }

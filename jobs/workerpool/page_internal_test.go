@@ -24,7 +24,7 @@ func TestDefaultsOfTheDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &Config[int, int]{}
-	d := c.withDefaults()
+	d := c.untyped().withDefaults()
 	if d.Retention.Completed != time.Hour || d.Retention.Cancelled != time.Hour || onceFor != 24*time.Hour || d.MaxQueued != 10_000_000 {
 		t.Errorf("a done task is kept for %v, a key is remembered for %v, MaxQueued is %d: docs/JOBS.md says 1 hour, a day, 10 million", d.Retention.Completed, onceFor, d.MaxQueued)
 	}

@@ -161,7 +161,7 @@ func (p *partition) widestKnown(ctx context.Context) (int, error) {
 	known := int(p.counters.partitions)
 	if p.index > 0 {
 		var err error
-		if known, err = p.set.widest.Call(ctx, p.st, "0", 0); err != nil {
+		if known, err = p.set.widest(ctx, p.st, "0", 0); err != nil {
 			return 0, err
 		}
 	}
@@ -173,7 +173,7 @@ func (p *partition) widen(ctx context.Context) error {
 	if p.order > 0 || p.index == 0 {
 		return nil
 	}
-	_, err := p.set.widest.Call(ctx, p.st, "0", p.set.partitions, object.Repeatable()) // a maximum
+	_, err := p.set.widest(ctx, p.st, "0", p.set.partitions, object.Repeatable()) // a maximum
 	return err
 }
 

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -22,31 +24,49 @@ import (
 // a host returns when its effect is durable.
 type Pool[In, Out any] struct {
 	*object.Class[partition]
+	control
 	config    Config[In, Out]
-	set       *settings
 	reader    engine.Reader[In]
 	validates bool // whether a value of type In can be a Validator
 
-	enqueue     *object.Method[submission[In], TaskRef]
-	batch       *object.Method[[]submission[In], []TaskRef]
-	info        *object.Method[uint64, Status[Out]]
-	phaseResult *object.Method[phaseName, phaseValue]
-	allResults  *object.Method[uint64, []PhaseResult]
-	wait        *object.Method[uint64, Status[Out]]
-	waitEmpty   *object.Method[struct{}, struct{}]
-	stats       *object.Method[struct{}, Stats]
-	mode        *object.Method[Mode, struct{}]
-	cancel      *object.Method[uint64, State]
-	discard     *object.Method[discardPart, discarded]
-	widest      *object.Method[int, int]
-	letters     *object.Method[page, lettersPage[In]]
-	replay      *object.Method[lettersPart, lettersTaken]
-	discardDead *object.Method[lettersPart, lettersTaken]
-	claim       *object.Method[claimPart, []Claim[In]]
-	heartbeat   *object.Method[Lease, Lease]
-	ack         *object.Method[receipt[Out], struct{}]
-	nack        *object.Method[refusal, struct{}]
+	enqueue *object.Method[submission[In], TaskRef]
+	batch   *object.Method[[]submission[In], []TaskRef]
+	info    *object.Method[uint64, Status[Out]]
+	wait    *object.Method[uint64, Status[Out]]
+	letters *object.Method[page, lettersPage[In]]
+	claim   *object.Method[claimPart, []Claim[In]]
+	ack     *object.Method[receipt[Out], struct{}]
 }
+
+// control has the methods of a Pool that have none of its types. The compiler makes the code of a Pool again for each In
+// and Out, in each package that uses one, so a Pool itself has only what needs them.
+type control struct{ pool *pool }
+
+// pool is a Pool without its types.
+type pool struct {
+	set   *settings
+	calls calls
+}
+
+// calls are the methods of a partition that have no type of the Pool. They are functions, because the compiler would make an
+// object.Method again in each package to whose types it belongs.
+type calls struct {
+	phaseResult  call[phaseName, phaseValue]
+	phaseResults call[uint64, []PhaseResult]
+	waitEmpty    call[struct{}, struct{}]
+	stats        call[struct{}, Stats]
+	mode         call[Mode, struct{}]
+	cancel       call[uint64, State]
+	discard      call[discardPart, discarded]
+	widest       call[int, int]
+	replay       call[lettersPart, lettersTaken]
+	discardDead  call[lettersPart, lettersTaken]
+	heartbeat    call[Lease, Lease]
+	nack         call[refusal, struct{}]
+}
+
+// call is a bound object.Method.Call.
+type call[A, R any] = func(ctx context.Context, from object.Caller, name string, arg A, opts ...object.CallOption) (R, error)
 
 // submission is a task on its way to its partition.
 type submission[In any] struct {
@@ -62,27 +82,54 @@ type receipt[Out any] struct {
 
 // New makes a pool. It does not fail: object.Open returns the mistakes in c.
 func New[In, Out any](c Config[In, Out]) *Pool[In, Out] {
-	p := &Pool[In, Out]{config: c.withDefaults(), validates: mayValidate[In]()}
-	p.reader = p.config.reader()
-	p.set = p.settings()
-	p.Class = object.Define(c.Name, func(ctx context.Context, st *object.State) (*partition, error) {
-		return newPartition(ctx, st, p.set)
-	}, engine.ClassOptions(object.ClassOptions{OverlapWhileUnconfirmed: c.OverlapWhileUnconfirmed}))
-	if err := c.Validate(); err != nil {
-		p.Class.Reject(err)
-	}
+	p := &Pool[In, Out]{control: control{&pool{}}, config: c, reader: c.reader(), validates: mayValidate(reflect.TypeFor[In]())}
+	p.Class = p.pool.open(c.untyped(), c.OverlapWhileUnconfirmed)
 	p.handle()
-	p.set.widest = p.widest
+	p.pool.set.pool = p
+	if c.Work != nil {
+		p.pool.set.work = p.work
+	}
+	if c.OnDead != nil {
+		p.pool.set.onDead = func(ctx context.Context, part *partition, r *row, version string) error {
+			return p.config.OnDead(ctx, p.letterOf(part, r, version))
+		}
+	}
 	return p
 }
 
-// settings strips the type parameters from the Config.
-func (p *Pool[In, Out]) settings() *settings {
-	c := &p.config
+// open makes the class of a pool with the methods that have none of its types.
+func (p *pool) open(c *untyped, overlap bool) *object.Class[partition] {
+	c = c.withDefaults()
+	set := c.settings()
+	p.set = set
+	class := object.Define(c.Name, func(ctx context.Context, st *object.State) (*partition, error) {
+		return newPartition(ctx, st, set)
+	}, engine.ClassOptions(object.ClassOptions{OverlapWhileUnconfirmed: overlap}))
+	class.Reject(c.invalid())
+	p.calls = calls{
+		phaseResult:  object.Handle(class, "phaseResult", (*partition).phaseResult).Call,
+		phaseResults: object.Handle(class, "phaseResults", (*partition).phaseResults).Call,
+		waitEmpty:    object.Handle(class, "waitEmpty", (*partition).waitEmpty).Call,
+		stats:        object.Handle(class, "stats", (*partition).stats).Call,
+		mode:         object.Handle(class, "mode", (*partition).setMode).Call,
+		cancel:       object.Handle(class, "cancel", (*partition).cancel, object.Sent(func(uint64) State { return Sent })).Call,
+		discard:      object.Handle(class, "discard", (*partition).discard).Call,
+		widest:       object.Handle(class, "widest", (*partition).known).Call,
+		replay:       object.Handle(class, "replay", (*partition).replay).Call,
+		discardDead:  object.Handle(class, "discardDead", (*partition).discardDead).Call,
+		heartbeat:    object.Handle(class, "heartbeat", (*partition).heartbeat).Call,
+		nack:         object.Handle(class, "nack", (*partition).nack).Call,
+	}
+	set.widest = p.calls.widest
+	return class
+}
+
+// settings returns those of a partition, for a Config that has its defaults.
+func (c *untyped) settings() *settings {
 	set := &settings{
 		name: c.Name, version: c.Version, partitions: c.Partitions, concurrency: c.Concurrency, perKey: c.PerKey,
 		maxQueued: c.MaxQueued, retention: c.Retention, webhooks: c.Webhooks, window: windowMax, engine: c.engine(), onEmpty: c.OnEmpty,
-		phases: slices.Clone(c.Phases), pool: p,
+		phases: slices.Clone(c.Phases),
 		queues: []*line{{name: "", weight: 1}},
 	}
 	for name, weight := range c.Queues {
@@ -93,14 +140,6 @@ func (p *Pool[In, Out]) settings() *settings {
 		set.queues = append(set.queues, &line{name: name, weight: uint64(weight)})
 	}
 	slices.SortFunc(set.queues, func(a, b *line) int { return strings.Compare(a.name, b.name) })
-	if c.Work != nil {
-		set.work = p.work
-	}
-	if c.OnDead != nil {
-		set.onDead = func(ctx context.Context, part *partition, r *row, version string) error {
-			return c.OnDead(ctx, p.letterOf(part, r, version))
-		}
-	}
 	return set
 }
 
@@ -151,17 +190,26 @@ func (p *Pool[In, Out]) work(ctx context.Context, part *partition, r *row, x eng
 	if err != nil {
 		return nil, err
 	}
-	if len(part.set.phases) > 0 {
-		t.attempt = &attempt{part: part, num: r.num, token: x.Token}
-	}
+	t.attempt = part.attempt(r, x)
 	out, err := p.config.Work(ctx, t)
-	if err != nil || part.set.keeps(Done) == 0 && r.rare.Webhook == nil { // an output that is not kept need not be encoded
+	if err != nil || !part.keepsOutput(r) { // an output that is not kept need not be encoded
 		return nil, err
 	}
 	return part.encode("output", out)
 }
 
-// handle registers the methods of a partition with the class.
+// attempt is the execution of a task as its Work sees it; nil in a pool without phases.
+func (p *partition) attempt(r *row, x engine.Execution) *attempt {
+	if len(p.set.phases) == 0 {
+		return nil
+	}
+	return &attempt{part: p, num: r.num, token: x.Token}
+}
+
+// keepsOutput reports whether the output of a task is stored or posted.
+func (p *partition) keepsOutput(r *row) bool { return p.set.keeps(Done) != 0 || r.rare.Webhook != nil }
+
+// handle registers the methods of a partition that have types of the pool.
 func (p *Pool[In, Out]) handle() {
 	c := p.Class
 	p.enqueue = object.Handle(c, "enqueue", func(part *partition, ctx context.Context, s submission[In]) (TaskRef, error) {
@@ -169,9 +217,9 @@ func (p *Pool[In, Out]) handle() {
 		if err != nil {
 			return TaskRef{}, err
 		}
-		return turn(ctx, part, func(ctx context.Context) (TaskRef, error) { return part.submit(ctx, input, s.Options) })
+		return part.submitOne(ctx, input, s.Options)
 	}, object.Sent(func(submission[In]) TaskRef { return TaskRef{Sent: true} }))
-	p.batch = object.Handle(c, "enqueueBatch", enqueueBatch[In], object.Sent(allSent[In]))
+	p.batch = object.Handle(c, "enqueueBatch", enqueueBatch[In], object.Sent(func(all []submission[In]) []TaskRef { return allSent(len(all)) }))
 	p.info = object.Handle(c, "info", func(part *partition, ctx context.Context, num uint64) (Status[Out], error) {
 		r, err := part.look(ctx, num)
 		s, err := statusOf[Out](part, r, err)
@@ -180,23 +228,12 @@ func (p *Pool[In, Out]) handle() {
 		}
 		return s, err
 	})
-	p.phaseResult = object.Handle(c, "phaseResult", (*partition).phaseResult)
-	p.allResults = object.Handle(c, "phaseResults", (*partition).phaseResults)
 	p.wait = object.Handle(c, "wait", func(part *partition, ctx context.Context, num uint64) (Status[Out], error) {
 		r, err := part.wait(ctx, num)
 		return statusOf[Out](part, r, err)
 	})
-	p.waitEmpty = object.Handle(c, "waitEmpty", (*partition).waitEmpty)
-	p.stats = object.Handle(c, "stats", (*partition).stats)
-	p.mode = object.Handle(c, "mode", (*partition).setMode)
-	p.cancel = object.Handle(c, "cancel", (*partition).cancel, object.Sent(func(uint64) State { return Sent }))
-	p.discard = object.Handle(c, "discard", (*partition).discard)
-	p.widest = object.Handle(c, "widest", (*partition).known)
 	p.letters = object.Handle(c, "deadLetters", p.pageOf)
-	p.replay = object.Handle(c, "replay", (*partition).replay)
-	p.discardDead = object.Handle(c, "discardDead", (*partition).discardDead)
 	p.claim = object.Handle(c, "claim", p.claimAll)
-	p.heartbeat = object.Handle(c, "heartbeat", (*partition).heartbeat)
 	p.ack = object.Handle(c, "ack", func(part *partition, ctx context.Context, r receipt[Out]) (struct{}, error) {
 		output, err := part.encode("output", r.Out)
 		if err != nil {
@@ -204,7 +241,6 @@ func (p *Pool[In, Out]) handle() {
 		}
 		return part.ack(ctx, r.Lease, output)
 	})
-	p.nack = object.Handle(c, "nack", (*partition).nack)
 }
 
 // enqueueBatch submits the tasks of one partition in one turn: all of them or
@@ -218,12 +254,12 @@ func enqueueBatch[In any](part *partition, ctx context.Context, all []submission
 		}
 		options[i] = s.Options
 	}
-	return turn(ctx, part, func(ctx context.Context) ([]TaskRef, error) { return part.submitAll(ctx, inputs, options) })
+	return part.submitBatch(ctx, inputs, options)
 }
 
-// allSent is the answer of a batch that is sent.
-func allSent[In any](all []submission[In]) []TaskRef {
-	refs := make([]TaskRef, len(all))
+// allSent is the answer of a batch of n tasks that is sent.
+func allSent(n int) []TaskRef {
+	refs := make([]TaskRef, n)
 	for i := range refs {
 		refs[i].Sent = true
 	}
@@ -232,7 +268,7 @@ func allSent[In any](all []submission[In]) []TaskRef {
 
 // objects calls f with the name of each partition that the pool ever had, one
 // after another, until f returns an error.
-func (p *Pool[In, Out]) objects(ctx context.Context, from object.Caller, f func(name string) error) error {
+func (p *pool) objects(ctx context.Context, from object.Caller, f func(name string) error) error {
 	n, err := p.partitions(ctx, from)
 	if err != nil {
 		return err
@@ -246,9 +282,9 @@ func (p *Pool[In, Out]) objects(ctx context.Context, from object.Caller, f func(
 }
 
 // partitions is the largest number of partitions that the pool ever had.
-func (p *Pool[In, Out]) partitions(ctx context.Context, from object.Caller) (int, error) {
-	n, err := p.widest.Call(ctx, from, "0", 0)
-	return max(n, p.config.Partitions), err
+func (p *pool) partitions(ctx context.Context, from object.Caller) (int, error) {
+	n, err := p.calls.widest(ctx, from, "0", 0)
+	return max(n, p.set.partitions), err
 }
 
 // Conversions between rows, which the partition handles, and the user's types
@@ -266,10 +302,15 @@ func (p *partition) encode(what string, v any) ([]byte, error) {
 
 // input decodes the input of a task that was stored under the given version.
 func (p *Pool[In, Out]) input(part *partition, r *row, version string, in *In) error {
-	if bad := p.reader.Read(part.st.Driver().Codec(), version, r.input, in); bad != nil {
-		return &undecodable{bad.Of(part.st.ID(), "input of task "+part.id(r.num).String())}
+	return part.undecodable(r, p.reader.Read(part.st.Driver().Codec(), version, r.input, in))
+}
+
+// undecodable is the error of an input that cannot be decoded; nil: it can.
+func (p *partition) undecodable(r *row, bad *jobs.DecodeError) error {
+	if bad == nil {
+		return nil
 	}
-	return nil
+	return &undecodable{bad.Of(p.st.ID(), "input of task "+p.id(r.num).String())}
 }
 
 // undecodable wraps the error of an input that cannot be decoded. Such a task
@@ -299,9 +340,8 @@ func timeOf(ns int64) time.Time {
 // taskOf makes the Task that Work or Claim gets. With an error, all fields but
 // In are set.
 func (p *Pool[In, Out]) taskOf(part *partition, r *row, x *engine.Execution, version string) (*Task[In], error) {
-	t := &Task[In]{
-		ID: part.id(r.num), Key: r.key, Queue: r.queue, Priority: r.priority,
-		Attempt: x.Run.Failed() + 1, OutsideKey: x.Key, Enqueued: timeOf(r.enqueued), part: part,
-	}
+	t := &Task[In]{part: part}
+	t.ID, t.Key, t.Queue, t.Priority, t.Enqueued = part.id(r.num), r.key, r.queue, r.priority, timeOf(r.enqueued)
+	t.Attempt, t.OutsideKey = x.Run.Failed()+1, x.Key
 	return t, p.input(part, r, version, &t.In)
 }

@@ -206,4 +206,4 @@ func TestTaskIDs(t *testing.T) {
 }
 
 // SetWindow makes the windows of a pool small, before a host is opened with it.
-func (p *Pool[In, Out]) SetWindow(n int) { p.set.window = n }
+func (p *Pool[In, Out]) SetWindow(n int) { p.pool.set.window = n }

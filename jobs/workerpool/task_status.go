@@ -55,8 +55,8 @@ type Failure struct {
 // more than Config.Retention ago.
 func (p *Pool[In, Out]) Status(ctx context.Context, from object.Caller, id TaskID) (Status[Out], error) {
 	s, err := p.info.Call(ctx, from, id.object(), id.Number)
-	if err == nil {
-		err = p.webhookOf(ctx, from, &s)
+	if err == nil && s.Webhook != nil {
+		err = p.pool.webhookOf(ctx, from, Outcome{Task: s.ID, State: s.State, Ended: s.Ended}, s.Webhook)
 	}
 	return s, err
 }
@@ -67,23 +67,27 @@ func (p *Pool[In, Out]) Status(ctx context.Context, from object.Caller, id TaskI
 // in this process; for any other task it returns object.ErrShutdown.
 func (p *Pool[In, Out]) Wait(ctx context.Context, from object.Caller, id TaskID) (Out, error) {
 	info, err := again(func() (Status[Out], error) { return p.wait.Call(ctx, from, id.object(), id.Number) })
-	if err == nil && info.DecodeError != "" {
-		err = fmt.Errorf("workerpool: %s: read Status.Raw with Pool.Status", info.DecodeError)
+	if err == nil {
+		err = p.pool.unsuccessful(id, info.State, info.Failures, info.DecodeError)
 	}
-	if err != nil {
-		return info.Result, err
-	}
-	switch info.State {
-	case Dead:
+	return info.Result, err
+}
+
+// unsuccessful is the error of Wait for a task that has ended.
+func (p *pool) unsuccessful(id TaskID, s State, failures []Failure, decodeError string) error {
+	switch {
+	case decodeError != "":
+		return fmt.Errorf("workerpool: %s: read Status.Raw with Pool.Status", decodeError)
+	case s == Dead:
 		last := ""
-		if n := len(info.Failures); n > 0 {
-			last = ": " + info.Failures[n-1].Error
+		if n := len(failures); n > 0 {
+			last = ": " + failures[n-1].Error
 		}
-		return info.Result, fmt.Errorf("%s: task %s: %w%s", p.Name(), id, ErrFailed, last)
-	case Cancelled:
-		return info.Result, fmt.Errorf("%s: task %s: %w", p.Name(), id, ErrCancelled)
+		return fmt.Errorf("%s: task %s: %w%s", p.set.name, id, ErrFailed, last)
+	case s == Cancelled:
+		return fmt.Errorf("%s: task %s: %w", p.set.name, id, ErrCancelled)
 	}
-	return info.Result, nil
+	return nil
 }
 
 // again repeats a wait that ended because the partition was evicted.
@@ -98,28 +102,34 @@ func again[R any](wait func() (R, error)) (R, error) {
 
 // statusOf makes the answer to Status and Wait. An output that cannot be decoded
 // is no error of the call: its bytes go to Status.Raw.
-func statusOf[Out any](p *partition, r *row, err error) (Status[Out], error) {
+func statusOf[Out any](p *partition, r *row, err error) (s Status[Out], _ error) {
 	if err != nil {
-		return Status[Out]{}, err
+		return s, err
 	}
-	f := Status[Out]{
-		ID: p.id(r.num), State: r.state, Key: r.key, Queue: r.queue, Priority: r.priority,
-		Enqueued: timeOf(r.enqueued), Ended: timeOf(r.endedAt), NotBefore: timeOf(r.notBefore),
-		Attempt: max(int(r.attempts), r.begun()), Failures: r.rare.Failures, Cancelling: r.rare.Cancelling,
+	s.ID, s.State, s.Key, s.Queue, s.Priority = p.id(r.num), r.state, r.key, r.queue, r.priority
+	s.Enqueued, s.Ended, s.NotBefore = timeOf(r.enqueued), timeOf(r.endedAt), timeOf(r.notBefore)
+	s.Attempt, s.Failures, s.Cancelling, s.Webhook = r.seen(), r.rare.Failures, r.rare.Cancelling, r.webhookStatus()
+	if r.state == Done {
+		var out Out
+		if s.DecodeError = p.decodeOutput(r, &out); s.DecodeError != "" {
+			s.Raw = r.output
+		} else {
+			s.Result = out
+		}
 	}
-	if r.rare.Webhook != nil {
-		f.Webhook = &WebhookStatus{State: WebhookPending}
-	}
-	if r.state != Done {
-		return f, nil
-	}
-	if err := p.st.Driver().Codec().Decode(r.output, &f.Result); err != nil {
-		var none Out
-		f.Result, f.Raw = none, r.output
-		f.DecodeError = fmt.Sprintf("%s: decode output of task %s: %v", p.st.ID(), p.id(r.num), err)
-	}
-	return f, nil
+	return s, nil
 }
+
+// decodeOutput sets *out to the output of a task, or says why it cannot be decoded.
+func (p *partition) decodeOutput(r *row, out any) string {
+	if err := p.st.Driver().Codec().Decode(r.output, out); err != nil {
+		return fmt.Sprintf("%s: decode output of task %s: %v", p.st.ID(), p.id(r.num), err)
+	}
+	return ""
+}
+
+// seen is how many attempts have begun of a task in any state.
+func (r *row) seen() int { return max(int(r.attempts), r.begun()) }
 
 // look reads a task in any state. A running task gets its state and its
 // progress from its open execution, because the row is not rewritten when a
@@ -197,13 +207,13 @@ func (p *partition) await(ctx context.Context, num uint64, runs bool) error {
 // reports whether there is one. There is none before the phase is Done, nor after the task
 // was done or cancelled; the results of a dead letter stay for a replay. Error:
 // jobs.ErrNotFound for an unknown id.
-func (p *Pool[In, Out]) PhaseResult(ctx context.Context, from object.Caller, id TaskID, phase string, into any) (bool, error) {
-	v, err := p.phaseResult.Call(ctx, from, id.object(), phaseName{id.Number, phase})
+func (p *control) PhaseResult(ctx context.Context, from object.Caller, id TaskID, phase string, into any) (bool, error) {
+	v, err := p.pool.calls.phaseResult(ctx, from, id.object(), phaseName{id.Number, phase})
 	if err != nil || !v.OK {
 		return false, err
 	}
 	if err := v.codec.Decode(v.Value, into); err != nil {
-		return false, fmt.Errorf("%s: decode result of phase %q of task %s: %w", p.Name(), phase, id, err)
+		return false, fmt.Errorf("%s: decode result of phase %q of task %s: %w", p.pool.set.name, phase, id, err)
 	}
 	return true, nil
 }
@@ -218,6 +228,6 @@ type PhaseResult struct {
 // bytes, for a tool that does not know their types. PhaseResult decodes one of them. The list
 // is empty where PhaseResult finds none. All results are in memory at a time: up to 64, each
 // of up to object.Options.MaxValueBytes. Error: jobs.ErrNotFound for an unknown id.
-func (p *Pool[In, Out]) PhaseResults(ctx context.Context, from object.Caller, id TaskID) ([]PhaseResult, error) {
-	return p.allResults.Call(ctx, from, id.object(), id.Number)
+func (p *control) PhaseResults(ctx context.Context, from object.Caller, id TaskID) ([]PhaseResult, error) {
+	return p.pool.calls.phaseResults(ctx, from, id.object(), id.Number)
 }

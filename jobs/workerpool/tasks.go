@@ -69,8 +69,8 @@ type TaskPage struct {
 }
 
 // Tasks is the function Tasks for this pool.
-func (p *Pool[In, Out]) Tasks(ctx context.Context, from Rows, o TasksOptions) (TaskPage, error) {
-	return Tasks(ctx, from, p.Name(), o)
+func (p *control) Tasks(ctx context.Context, from Rows, o TasksOptions) (TaskPage, error) {
+	return Tasks(ctx, from, p.pool.set.name, o)
 }
 
 // Tasks lists a page of the pending, running and dead tasks of the pool with a name, by partition
@@ -398,7 +398,7 @@ func (l *listing) list(part int, rows []*row, runs map[uint64]jobs.Run) (full bo
 func (r *row) info(part int) TaskInfo {
 	t := TaskInfo{
 		ID: TaskID{part, r.num}, State: r.state, Key: r.key, Queue: r.queue, Priority: r.priority,
-		Enqueued: timeOf(r.enqueued), NotBefore: timeOf(r.notBefore), Attempt: max(int(r.attempts), r.begun()),
+		Enqueued: timeOf(r.enqueued), NotBefore: timeOf(r.notBefore), Attempt: r.seen(),
 		Cancelling: r.rare.Cancelling, Died: timeOf(r.endedAt), Reason: r.rare.Reason, Stale: r.rare.Stale,
 	}
 	if n := len(r.rare.Failures); n > 0 {
@@ -408,10 +408,10 @@ func (r *row) info(part int) TaskInfo {
 }
 
 // tasksDescribed is Tasks for the view of the same name.
-func (p *Pool[In, Out]) tasksDescribed(ctx context.Context, from object.Caller, _ string, o TasksOptions) (TaskPage, error) {
+func (p *pool) tasksDescribed(ctx context.Context, from object.Caller, _ string, o TasksOptions) (TaskPage, error) {
 	rows, ok := from.(Rows)
 	if !ok {
 		return TaskPage{}, errors.New("tasks are listed for a host, and not in a turn of an object")
 	}
-	return p.Tasks(ctx, rows, o)
+	return (&control{p}).Tasks(ctx, rows, o)
 }

@@ -51,17 +51,17 @@ type WebhookStatus struct {
 const WebhookPending = "pending"
 
 // allows returns a jobs.ErrInvalid for a URL that no task of the pool may have. None is none.
-func (p *Pool[In, Out]) allows(url string) error {
+func (p *pool) allows(url string) error {
 	switch {
 	case url == "":
 		return nil
 	case len(url) > maxURLBytes:
 		return engine.Invalidf("workerpool", "the URL of a webhook is longer than %d bytes", maxURLBytes)
-	case p.config.Webhooks == nil:
-		return engine.Invalidf("workerpool", "the pool %s posts no outcomes: set Config.Webhooks", p.Name())
+	case p.set.webhooks == nil:
+		return engine.Invalidf("workerpool", "the pool %s posts no outcomes: set Config.Webhooks", p.set.name)
 	}
-	if err := p.config.Webhooks.Allow(url); err != nil {
-		return engine.Invalidf("workerpool", "webhook of a task of the pool %s: %w", p.Name(), err)
+	if err := p.set.webhooks.Allow(url); err != nil {
+		return engine.Invalidf("workerpool", "webhook of a task of the pool %s: %w", p.set.name, err)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (r *row) webhookBytes(output int) int {
 
 // outcomeOf is the outcome of a task that has ended.
 func (p *partition) outcomeOf(r *row, s State) Outcome {
-	o := Outcome{Pool: p.set.name, Task: p.id(r.num), State: s, Ended: timeOf(r.endedAt), Attempt: max(int(r.attempts), r.begun())}
+	o := Outcome{Pool: p.set.name, Task: p.id(r.num), State: s, Ended: timeOf(r.endedAt), Attempt: r.seen()}
 	switch s {
 	case Done:
 		o.Result = r.output
@@ -103,12 +103,20 @@ func (p *partition) outcomeOf(r *row, s State) Outcome {
 	return o
 }
 
-// webhookOf adds to a status how the posting of its outcome is.
-func (p *Pool[In, Out]) webhookOf(ctx context.Context, from object.Caller, s *Status[Out]) error {
-	if s.Webhook == nil || !s.State.Ended() || p.config.Webhooks == nil {
+// webhookStatus is that of a task with a URL, as far as its row tells; nil: the task has none.
+func (r *row) webhookStatus() *WebhookStatus {
+	if r.rare.Webhook == nil {
 		return nil
 	}
-	w, err := p.config.Webhooks.State(ctx, from, Outcome{Pool: p.Name(), Task: s.ID, State: s.State, Ended: s.Ended})
-	s.Webhook = &w
+	return &WebhookStatus{State: WebhookPending}
+}
+
+// webhookOf sets *s to how the posting of an outcome is, once the task has ended.
+func (p *pool) webhookOf(ctx context.Context, from object.Caller, o Outcome, s *WebhookStatus) (err error) {
+	if !o.State.Ended() || p.set.webhooks == nil {
+		return nil
+	}
+	o.Pool = p.set.name
+	*s, err = p.set.webhooks.State(ctx, from, o)
 	return err
 }

@@ -66,7 +66,7 @@ func TestCrashMoreThanABatch(t *testing.T) {
 			}
 			return onceEach(s, "order/")
 		})
-	}, append(promises, harness.HostOptions(smallBatches), harness.Budget(60))...)
+	}, append(promises, harness.HostOptions(smallBatches), crashes.Budget(60))...)
 }
 
 // Proves F6. An Atomic that leaves no room for its entry in the batch has failed, and has changed

@@ -303,5 +303,5 @@ func TestCrashUndosOfBranches(t *testing.T) {
 		_, err := ends(s, w, "1")
 		s.Always("failed", errors.Is(err, workflow.ErrFailed), err)
 		happened(s, "order/1", "part[0]/in[0]/b", "part[0]/in[1]/c", "undo/undo slow", "undo/undo branch", "undo/undo root")
-	}, append(promises, harness.Budget(60))...)
+	}, append(promises, crashes.Budget(60))...)
 }

@@ -169,7 +169,7 @@ func TestCrashCancel(t *testing.T) {
 					}
 				}
 				happened(s, "order/1", want...)
-			}, append(promises, harness.Budget(60))...)
+			}, append(promises, crashes.Budget(60))...)
 		})
 	}
 }
@@ -258,7 +258,7 @@ func TestCrashCancelUndoing(t *testing.T) {
 				s.Always("failed", errors.Is(err, workflow.ErrFailed) && strings.HasSuffix(err.Error(), ": the first error"), err)
 				s.Always("one dead letter", slices.Equal(letters(s), []string{"the first error"}), letters(s))
 				happened(s, "order/1", "a", "undo/undo a")
-			}, append(promises, harness.Budget(60))...)
+			}, append(promises, crashes.Budget(60))...)
 		})
 	}
 }

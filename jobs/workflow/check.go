@@ -49,10 +49,15 @@ func (d Divergence) MarshalJSON() ([]byte, error) {
 //
 // An error of the store, or the end of ctx, is yielded last.
 func (w *Workflow[In, Out]) Check(ctx context.Context, s *storage.Store, o CheckOptions) iter.Seq2[Divergence, error] {
+	return w.d.check(ctx, s, o)
+}
+
+// check is Workflow.Check.
+func (d *definition) check(ctx context.Context, s *storage.Store, o CheckOptions) iter.Seq2[Divergence, error] {
 	if o.Codec == nil {
 		o.Codec = object.JSON{}
 	}
-	c := &checker{d: w.d, store: s, codec: o.Codec, seams: o.Seams.WithDefaults()}
+	c := &checker{d: d, store: s, codec: o.Codec, seams: o.Seams.WithDefaults()}
 	return func(yield func(Divergence, error) bool) {
 		if err := c.all(ctx, func(d Divergence) bool { return yield(d, nil) }); err != nil {
 			yield(Divergence{}, err)

@@ -83,26 +83,32 @@ const (
 // cancelled, or ErrMisuse.
 func Child[In, Out any](ctx *Context, w *Workflow[In, Out], id string, in In) (Out, error) {
 	var out Out
-	name := w.Name() + "/" + id
-	if err := (storage.ID{Class: w.Name(), Name: id}).Validate(); err != nil {
-		return out, fmt.Errorf("%w: %w", object.ErrBadName, err)
-	}
-	if err := ctx.enter("Child", name); err != nil {
-		return out, err
-	}
-	if err := ctx.smallInput(name, in); err != nil {
-		ctx.leave()
-		return out, err
-	}
-	raw, err := ctx.child(w.Name(), id, func(ctx context.Context, st *object.State, p parent) error {
+	err := ctx.childOf(w.d.name, id, in, &out, func(ctx context.Context, st *object.State, p parent) error {
 		return w.startChild.Send(ctx, st, id, childStart[In]{in, p})
 	})
-	ctx.leave()
-	if err != nil {
-		return out, err
+	return out, err
+}
+
+// childOf is Child, which sets *out. start sends the message that starts the child.
+func (c *Context) childOf(class, id string, in, out any, start func(ctx context.Context, st *object.State, p parent) error) error {
+	name := class + "/" + id
+	if err := (storage.ID{Class: class, Name: id}).Validate(); err != nil {
+		return fmt.Errorf("%w: %w", object.ErrBadName, err)
 	}
-	ctx.decode(raw, &out, history.Child, name)
-	return out, nil
+	if err := c.enter("Child", name); err != nil {
+		return err
+	}
+	if err := c.smallInput(name, in); err != nil {
+		c.leave()
+		return err
+	}
+	raw, err := c.child(class, id, start)
+	c.leave()
+	if err != nil {
+		return err
+	}
+	c.decode(raw, out, history.Child, name)
+	return nil
 }
 
 // smallInput returns a jobs.ErrInvalid unless the message that starts a child can hold its

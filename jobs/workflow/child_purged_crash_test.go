@@ -69,7 +69,7 @@ func TestCrashChildWithoutCancel(t *testing.T) {
 		out, err := ends(s, w, "1")
 		s.Always("its answer counts", err == nil && out == "7 true", out, err)
 		happened(s, "order/1")
-	}, append(familyPromises, harness.Budget(60))...)
+	}, append(familyPromises, crashes.Budget(60))...)
 }
 
 // The mark of a cancel that came before the start of its child goes a month later, and the

@@ -23,17 +23,17 @@ type ListOptions struct {
 
 // List yields the status of runs, with the id as Meta.ID, in the order of their ids. It loads each run that it yields. A run that begins or ends meanwhile may be left
 // out. An error of the host, or the end of ctx, is yielded last.
-func (w *Workflow[In, Out]) List(ctx context.Context, h *object.Host, o ListOptions) iter.Seq2[Status, error] {
+func (w *control) List(ctx context.Context, h *object.Host, o ListOptions) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
 		const page = 256
 		for after := ""; ; {
-			objects, err := h.Objects(ctx, w.Name(), object.ObjectsOptions{Label: o.Label.Label(), After: after, Limit: page})
+			objects, err := h.Objects(ctx, w.d.name, object.ObjectsOptions{Label: o.Label.Label(), After: after, Limit: page})
 			if err != nil {
 				yield(Status{}, err)
 				return
 			}
 			for _, info := range objects {
-				st, listed, err := w.listed(ctx, h, o, info.ID)
+				st, listed, err := w.d.listed(ctx, h, o, info.ID)
 				if err != nil || listed {
 					if !yield(st, err) || err != nil {
 						return
@@ -49,8 +49,8 @@ func (w *Workflow[In, Out]) List(ctx context.Context, h *object.Host, o ListOpti
 }
 
 // listed returns the status of a run, and whether the options mean it.
-func (w *Workflow[In, Out]) listed(ctx context.Context, h *object.Host, o ListOptions, id storage.ID) (Status, bool, error) {
-	st, err := w.Status(ctx, h, id.Name)
+func (d *definition) listed(ctx context.Context, h *object.Host, o ListOptions, id storage.ID) (Status, bool, error) {
+	st, err := d.calls.status(ctx, h, id.Name, none{})
 	if errors.Is(err, jobs.ErrNotFound) {
 		return st, false, nil
 	}
@@ -64,14 +64,14 @@ func (w *Workflow[In, Out]) listed(ctx context.Context, h *object.Host, o ListOp
 	case st.Meta.Status.Ended():
 		return st, false, nil
 	}
-	has, err := w.hasPatch(ctx, h, id.Name, o.WithoutPatch)
+	has, err := d.hasPatch(ctx, h, id.Name, o.WithoutPatch)
 	return st, !has && err == nil, err
 }
 
 // hasPatch reports whether the history of a run has a change.
-func (w *Workflow[In, Out]) hasPatch(ctx context.Context, h *object.Host, id, change string) (bool, error) {
+func (d *definition) hasPatch(ctx context.Context, h *object.Host, id, change string) (bool, error) {
 	for first := uint64(0); ; {
-		entries, err := w.History(ctx, h, id, first, maxPage)
+		entries, err := d.calls.entries(ctx, h, id, page{After: first, Limit: maxPage})
 		if err != nil {
 			return false, err
 		}

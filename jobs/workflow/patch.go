@@ -52,32 +52,36 @@ func (*continueAs) Error() string { return "workflow: the run begins anew" }
 // with ErrMisuse, until a deploy mends its code, if ctx is that of a branch, if w is another
 // workflow than that of the run, if undos are registered, or if the function has begun branches
 // with Go that it has not waited for, which may have children.
-func (w *Workflow[In, Out]) ContinueAs(ctx *Context, in In) (Out, error) {
-	var out Out
-	if err := ctx.enter("ContinueAs", ""); err != nil {
-		return out, err
+func (w *Workflow[In, Out]) ContinueAs(ctx *Context, in In) (out Out, err error) {
+	return out, ctx.continueAs(w.d, in)
+}
+
+// continueAs is ContinueAs of a workflow. It always returns an error.
+func (c *Context) continueAs(d *definition, in any) error {
+	if err := c.enter("ContinueAs", ""); err != nil {
+		return err
 	}
-	defer ctx.leave()
-	if err := ctx.mayContinue(w.d); err != nil {
-		ctx.s.stuck(err)
+	defer c.leave()
+	if err := c.mayContinue(d); err != nil {
+		c.s.stuck(err)
 	}
-	raw, err := encodeInput(ctx.s.codec, ctx.s.id, in)
+	raw, err := encodeInput(c.s.codec, c.s.id, in)
 	if err == nil {
-		err = ctx.s.tooLarge(raw)
+		err = c.s.tooLarge(raw)
 	}
 	if err != nil {
-		return out, fmt.Errorf("workflow: ContinueAs: the input: %w", err)
+		return fmt.Errorf("workflow: ContinueAs: the input: %w", err)
 	}
-	switch e := ctx.peek(); {
-	case e != nil && e.Kind == history.Cancel && !ctx.shielded:
-		_, err := ctx.next("", history.Cancel)
-		return out, err
-	case e == nil && ctx.toCancel():
-		ctx.awaitRepeats()
-		ctx.seeCancel()
-		return out, ErrCancelled
+	switch e := c.peek(); {
+	case e != nil && e.Kind == history.Cancel && !c.shielded:
+		_, err := c.next("", history.Cancel)
+		return err
+	case e == nil && c.toCancel():
+		c.awaitRepeats()
+		c.seeCancel()
+		return ErrCancelled
 	}
-	return out, &continueAs{raw}
+	return &continueAs{raw}
 }
 
 // mayContinue returns why a run of this scope cannot begin anew as one of d, or nil.

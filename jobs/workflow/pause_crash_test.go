@@ -75,7 +75,7 @@ func TestCrashPause(t *testing.T) {
 				name = k.name + ", until a time"
 			}
 			t.Run(name, func(t *testing.T) {
-				crashes.Try(t, func(s *harness.Sim) { k.try(s, byItself) }, append(promises, harness.Budget(60))...)
+				crashes.Try(t, func(s *harness.Sim) { k.try(s, byItself) }, append(promises, crashes.Budget(60))...)
 			})
 		}
 	}

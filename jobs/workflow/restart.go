@@ -54,7 +54,7 @@ const retryEvery = time.Second / 100
 // neither do runs that have changed their status meanwhile. A run that fails again is not tried twice. RetryAll
 // stops at the first other error, or at the end of ctx, with the number so far, and may be called
 // again.
-func (w *Workflow[In, Out]) RetryAll(ctx context.Context, h *object.Host, match func(s Status) bool) (retried int, err error) {
+func (w *control) RetryAll(ctx context.Context, h *object.Host, match func(s Status) bool) (retried int, err error) {
 	seams, next := h.Seams(), time.Time{}
 	for st, err := range w.List(ctx, h, ListOptions{Label: jobs.Failed}) {
 		if err != nil {

@@ -29,12 +29,17 @@ type declared interface {
 // declare adds the method that takes the signal to a workflow.
 func (s *Signal[T]) declare(d *definition) any {
 	return object.Handle(d.class, "signal "+s.name, func(in *instance, ctx context.Context, v T) (none, error) {
-		value, err := in.st.Driver().Codec().Encode(v)
-		if err != nil {
-			return none{}, fmt.Errorf("%s: encode signal %q: %w", in.st.ID(), s.name, err)
-		}
-		return none{}, in.signal(ctx, s.name, value)
+		return in.takes(ctx, s.name, v)
 	}, object.Sent(func(T) none { return none{} }))
+}
+
+// takes encodes the value of a signal and stores it.
+func (in *instance) takes(ctx context.Context, signal string, v any) (none, error) {
+	value, err := in.st.Driver().Codec().Encode(v)
+	if err != nil {
+		return none{}, fmt.Errorf("%s: encode signal %q: %w", in.st.ID(), signal, err)
+	}
+	return none{}, in.signal(ctx, signal, value)
 }
 
 // Named is a workflow of any types.
@@ -56,7 +61,7 @@ type Named interface {
 func (s *Signal[T]) Send(ctx context.Context, from object.Caller, w Named, id string, v T, opts ...object.CallOption) error {
 	m, ok := w.of().signals[s.name].(*object.Method[T, none])
 	if !ok {
-		return fmt.Errorf("%w: %q of workflow %s: list it in Config.Signals", ErrUnknownSignal, s.name, w.Name())
+		return unlisted(s.name, w.Name())
 	}
 	_, err := m.Call(ctx, from, id, v, opts...)
 	return err
@@ -66,24 +71,34 @@ func (s *Signal[T]) Send(ctx context.Context, from object.Caller, w Named, id st
 // there is none: for ever, or until timeout has passed, if that is more than zero. Then it
 // returns ErrTimeout. A wait of more than a second suspends the run. It returns ErrCancelled
 // if the run is cancelled meanwhile, or ErrMisuse.
-func (s *Signal[T]) Wait(ctx *Context, timeout time.Duration) (T, error) {
-	var value T
-	if err := ctx.enter("Wait for signal", s.name); err != nil {
-		return value, err
+func (s *Signal[T]) Wait(ctx *Context, timeout time.Duration) (value T, err error) {
+	err = ctx.receive(s.name, timeout, &value)
+	return value, err
+}
+
+// receive is Wait, which sets *value.
+func (c *Context) receive(signal string, timeout time.Duration, value any) error {
+	if err := c.enter("Wait for signal", signal); err != nil {
+		return err
 	}
-	defer ctx.leave()
-	if ctx.s.d.signals[s.name] == nil {
-		return value, fmt.Errorf("%w: %q of workflow %s: list it in Config.Signals", ErrUnknownSignal, s.name, ctx.s.d.name)
+	defer c.leave()
+	if c.s.d.signals[signal] == nil {
+		return unlisted(signal, c.s.d.name)
 	}
-	e, err := ctx.waitForSignal(s.name, timeout)
+	e, err := c.waitForSignal(signal, timeout)
 	if err != nil {
-		return value, err
+		return err
 	}
 	if e.Flags&history.TimedOut != 0 {
-		return value, fmt.Errorf("%w: no signal %q in %s", ErrTimeout, s.name, timeout)
+		return fmt.Errorf("%w: no signal %q in %s", ErrTimeout, signal, timeout)
 	}
-	ctx.decode(e.Value, &value, history.Signal, s.name)
-	return value, nil
+	c.decode(e.Value, value, history.Signal, signal)
+	return nil
+}
+
+// unlisted is the error of a signal that is not in the Config of a workflow.
+func unlisted(signal, workflow string) error {
+	return fmt.Errorf("%w: %q of workflow %s: list it in Config.Signals", ErrUnknownSignal, signal, workflow)
 }
 
 // waitForSignal returns the entry of a signal that was taken, or of a wait that is over.

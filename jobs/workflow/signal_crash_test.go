@@ -53,7 +53,7 @@ func TestCrashSignalAroundWait(t *testing.T) {
 				}
 				s.Always("taken once", taken == 1, taken)
 				happened(s, "order/1", "a", "yes")
-			}, append(promises, harness.Budget(60))...)
+			}, append(promises, crashes.Budget(60))...)
 		})
 	}
 }

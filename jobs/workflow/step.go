@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/engine"
 	"github.com/holdfast-dev/holdfast/jobs/internal/history"
+	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
@@ -58,11 +59,7 @@ func Step[T any](ctx *Context, name string, fn func(ctx context.Context) (T, err
 		if err != nil {
 			return nil, err
 		}
-		raw, err := codec.Encode(v)
-		if err != nil {
-			return nil, &finalError{fmt.Errorf("encode the value of the step: %w", err), 0}
-		}
-		return raw, nil
+		return encodeStep(codec, v)
 	}, opts)
 	ctx.leave()
 	if err != nil {
@@ -70,6 +67,15 @@ func Step[T any](ctx *Context, name string, fn func(ctx context.Context) (T, err
 	}
 	ctx.decode(raw, &value, history.Step, name)
 	return value, nil
+}
+
+// encodeStep encodes the value of a step.
+func encodeStep(codec object.Codec, v any) ([]byte, error) {
+	raw, err := codec.Encode(v)
+	if err != nil {
+		return nil, &finalError{fmt.Errorf("encode the value of the step: %w", err), 0}
+	}
+	return raw, nil
 }
 
 // decode decodes a recorded value. One that the present type cannot hold makes the run

@@ -16,7 +16,7 @@ import (
 
 // promises are the checks of every story. The Budget is of an ordinary run of the tests; the
 // reliability suite has its own.
-var promises = []harness.Option{harness.Budget(80), harness.NoLostAck, harness.NoTornBatch, harness.OneAlarm, harness.NeverOrphaned, harness.OneEnd, harness.AtMostOncePerCrash("order/")}
+var promises = []harness.Option{crashes.Budget(80), harness.NoLostAck, harness.NoTornBatch, harness.OneAlarm, harness.NeverOrphaned, harness.OneEnd, harness.AtMostOncePerCrash("order/")}
 
 // start starts a run until the answer is known.
 func start[In, Out any](s *harness.Sim, w *workflow.Workflow[In, Out], id string, in In) {

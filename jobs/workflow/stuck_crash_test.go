@@ -109,7 +109,7 @@ func TestCrashStuck(t *testing.T) {
 					}
 					return nil
 				})
-			}, append(promises, harness.Budget(60))...)
+			}, append(promises, crashes.Budget(60))...)
 		})
 	}
 }

@@ -50,7 +50,7 @@ func TestCrashUndoOfABranchWithoutEntries(t *testing.T) {
 		_, err := ends(s, w, "1")
 		s.Always("failed", errors.Is(err, workflow.ErrFailed) && strings.HasSuffix(err.Error(), ": item 1: given up"), err)
 		happened(s, "order/1", "a", "part[1]/b", "undo/undo slow", "undo/undo bare", "undo/undo first")
-	}, append(promises, harness.Budget(60))...)
+	}, append(promises, crashes.Budget(60))...)
 }
 
 // Proves F9. A crash cuts off the step of a branch, which is not tried again because another

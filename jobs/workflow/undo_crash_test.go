@@ -61,7 +61,7 @@ func TestCrashSaga(t *testing.T) {
 					want = append(want, "undo/undo "+name)
 				}
 				happened(s, "order/1", want...)
-			}, append(promises, harness.Budget(60))...)
+			}, append(promises, crashes.Budget(60))...)
 		})
 	}
 }

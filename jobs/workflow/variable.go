@@ -24,10 +24,13 @@ func NewVar[T any](name string) *Var[T] { return &Var[T]{name} }
 // A repeat sets nothing until it has passed its history. But a branch that is at the end of its
 // entries sets its last value again, because it cannot know whether that was stored. So branches
 // that set one variable may show an older value after a repeat: give each a variable of its own.
-func (v *Var[T]) Set(ctx *Context, value T) {
-	ctx.mustEnter("Set")
-	s := ctx.s
-	if err := validName("variable", v.name); err != nil {
+func (v *Var[T]) Set(ctx *Context, value T) { ctx.set(v.name, value) }
+
+// set is Var.Set.
+func (c *Context) set(name string, value any) {
+	c.mustEnter("Set")
+	s := c.s
+	if err := validName("variable", name); err != nil {
 		s.stuck(err)
 	}
 	raw, err := s.codec.Encode(value)
@@ -35,13 +38,13 @@ func (v *Var[T]) Set(ctx *Context, value T) {
 		err = s.tooLarge(raw)
 	}
 	if err != nil {
-		s.stuck(fmt.Errorf("workflow: variable %q: %w", v.name, err))
+		s.stuck(fmt.Errorf("workflow: variable %q: %w", name, err))
 	}
-	if !ctx.shows() {
+	if !c.shows() {
 		return
 	}
 	s.mu.Lock()
-	s.pending.set(v.name, raw)
+	s.pending.set(name, raw)
 	s.mu.Unlock()
 	s.flushLarge()
 }
@@ -61,12 +64,18 @@ func (c *Context) shows() bool {
 // a stored part of the run (F14). It does not wait for the run, and works under each deploy.
 // It returns jobs.ErrNotFound.
 func (v *Var[T]) Get(ctx context.Context, from object.Caller, w Named, id string) (value T, ok bool, err error) {
-	shown, err := w.of().variable.Call(ctx, from, id, v.name)
+	ok, err = w.of().get(ctx, from, id, v.name, &value)
+	return value, ok, err
+}
+
+// get is Var.Get, which sets *value.
+func (d *definition) get(ctx context.Context, from object.Caller, id, name string, value any) (bool, error) {
+	shown, err := d.calls.variable(ctx, from, id, name)
 	if err != nil || !shown.OK {
-		return value, false, err
+		return false, err
 	}
-	err = shown.codec.Decode(shown.Value, &value)
-	return value, err == nil, err
+	err = shown.codec.Decode(shown.Value, value)
+	return err == nil, err
 }
 
 // shown is the answer of the method that reads a variable.

@@ -76,7 +76,7 @@ func TestCrashVarOfABranchBehind(t *testing.T) {
 					s.Always("the value of the function", v == "function", v)
 					s.Advance(time.Hour)
 				}
-			}, append(promises, harness.Budget(60))...)
+			}, append(promises, crashes.Budget(60))...)
 		})
 	}
 }

@@ -50,5 +50,5 @@ func TestCrashWaitsBesideALongStep(t *testing.T) {
 			s.Always("not earlier", d >= 10*time.Minute, i, d)
 			s.Always("not moved", s.Crashes() > 2 || d < 11*time.Minute, i, d) // the third crash in a row holds the run back
 		}
-	}, append(promises, harness.Budget(60))...)
+	}, append(promises, crashes.Budget(60))...)
 }

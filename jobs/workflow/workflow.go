@@ -26,22 +26,17 @@ import (
 // the turn commits, a little later. Those that ask return object.ErrNeedsAnswer.
 type Workflow[In, Out any] struct {
 	*object.Class[instance]
-	d *definition
+	control
 
-	start     *object.Method[In, Started]
-	wait      *object.Method[none, Out]
-	status    *object.Method[none, Status]
-	cancel    *object.Method[string, none]
-	pause     *object.Method[pauseArg, none]
-	resume    *object.Method[none, none]
-	terminate *object.Method[string, none]
-	retry     *object.Method[none, none]
-	restart   *object.Method[In, none]
-	entries   *object.Method[page, []Entry]
-	variables *object.Method[none, []described]
-
+	start      *object.Method[In, Started]
+	wait       *object.Method[none, Out]
+	restart    *object.Method[In, none]
 	startChild *object.Method[childStart[In], none]
 }
+
+// control has the methods of a Workflow that have none of its types. The compiler makes the code of a Workflow again for
+// each In and Out, in each package that uses one, so a Workflow itself has only what needs them.
+type control struct{ d *definition }
 
 // none stands for no argument or no result.
 type none struct{}
@@ -53,27 +48,35 @@ type definition struct {
 	class    *object.Class[instance]
 	function func(ctx *Context, input []byte) ([]byte, error)
 	signals  map[string]any // the methods that take them, by name
-	variable *object.Method[string, shown]
+	calls    calls
 
 	maxSignals int // constant; tests have less
 }
 
+// calls are the methods of an instance that have no type of the Workflow. They are functions, because the compiler would
+// make an object.Method again in each package to whose types it belongs.
+type calls struct {
+	status    call[none, Status]
+	cancel    call[string, none]
+	pause     call[pauseArg, none]
+	resume    call[none, none]
+	terminate call[string, none]
+	retry     call[none, none]
+	entries   call[page, []Entry]
+	variables call[none, []described]
+	variable  call[string, shown]
+}
+
+// call is a bound object.Method.Call.
+type call[A, R any] = func(ctx context.Context, from object.Caller, id string, arg A, opts ...object.CallOption) (R, error)
+
 // New makes a workflow. name is the name of its class: stored runs belong to it, so it must
 // not change while there are any. New does not fail: object.Open returns the mistakes.
 func New[In, Out any](name string, c Config) *Workflow[In, Out] {
-	rejected := c.validate(name)
-	d := &definition{name: name, config: c.withDefaults(), signals: make(map[string]any), maxSignals: maxSignals}
-	d.class = object.Define(name, func(ctx context.Context, st *object.State) (*instance, error) {
-		return load(ctx, st, d)
-	}, d.config.class())
-	w := &Workflow[In, Out]{Class: d.class, d: d}
-	nothing, noReason := object.Sent(func(none) none { return none{} }), object.Sent(func(string) none { return none{} })
+	d := define(name, c)
+	w := &Workflow[In, Out]{Class: d.class, control: control{d}}
 	w.start = object.Handle(d.class, "start", func(in *instance, ctx context.Context, input In) (Started, error) {
-		raw, err := in.encodeInput(input)
-		if err != nil {
-			return Started{}, err
-		}
-		return in.start(ctx, raw, nil)
+		return in.startWith(ctx, input)
 	}, object.Sent(func(In) Started { return Started{Sent: true} }))
 	w.wait = object.Handle(d.class, "wait", func(in *instance, ctx context.Context, _ none) (out Out, err error) {
 		raw, err := in.output(ctx)
@@ -82,28 +85,34 @@ func New[In, Out any](name string, c Config) *Workflow[In, Out] {
 		}
 		return out, err
 	})
-	w.status = object.Handle(d.class, "status", (*instance).status)
-	w.cancel = object.Handle(d.class, "cancel", (*instance).cancel, noReason)
-	w.pause = object.Handle(d.class, "pause", (*instance).pause, object.Sent(func(pauseArg) none { return none{} }))
-	w.resume = object.Handle(d.class, "resume", (*instance).resume, nothing)
-	w.terminate = object.Handle(d.class, "terminate", (*instance).terminate, noReason)
-	w.retry = object.Handle(d.class, "retry", (*instance).retry, nothing)
 	w.restart = object.Handle(d.class, "restart", func(in *instance, ctx context.Context, input In) (none, error) {
-		raw, err := in.encodeInput(input)
-		if err != nil {
-			return none{}, err
-		}
-		return in.restart(ctx, raw)
+		return in.restartWith(ctx, input)
 	}, object.Sent(func(In) none { return none{} }))
-	w.entries = object.Handle(d.class, "history", (*instance).page)
-	w.variables = object.Handle(d.class, "variables", (*instance).variables)
 	w.startChild = object.Handle(d.class, "start child", func(in *instance, ctx context.Context, a childStart[In]) (none, error) {
-		raw, err := in.encodeInput(a.Input)
-		if err != nil {
-			return none{}, in.answerTo(ctx, a.Parent, answer{Flags: history.Failed, Err: engine.Shorten(err.Error())})
-		}
-		return none{}, in.beginChild(ctx, raw, a.Parent)
+		return in.startChild(ctx, a.Input, a.Parent)
 	})
+	return w
+}
+
+// define makes the class of a workflow with the methods that have none of its types.
+func define(name string, c Config) *definition {
+	rejected := c.validate(name)
+	d := &definition{name: name, config: c.withDefaults(), signals: make(map[string]any), maxSignals: maxSignals}
+	d.class = object.Define(name, func(ctx context.Context, st *object.State) (*instance, error) {
+		return load(ctx, st, d)
+	}, d.config.class())
+	nothing, noReason := object.Sent(func(none) none { return none{} }), object.Sent(func(string) none { return none{} })
+	d.calls = calls{
+		status:    object.Handle(d.class, "status", (*instance).status).Call,
+		cancel:    object.Handle(d.class, "cancel", (*instance).cancel, noReason).Call,
+		pause:     object.Handle(d.class, "pause", (*instance).pause, object.Sent(func(pauseArg) none { return none{} })).Call,
+		resume:    object.Handle(d.class, "resume", (*instance).resume, nothing).Call,
+		terminate: object.Handle(d.class, "terminate", (*instance).terminate, noReason).Call,
+		retry:     object.Handle(d.class, "retry", (*instance).retry, nothing).Call,
+		entries:   object.Handle(d.class, "history", (*instance).page).Call,
+		variables: object.Handle(d.class, "variables", (*instance).variables).Call,
+		variable:  object.Handle(d.class, "variable", (*instance).variable).Call,
+	}
 	tryAgain := object.Handle(d.class, "try again", func(in *instance, ctx context.Context, _ none) (none, error) {
 		return none{}, in.job.TryAgain(ctx)
 	})
@@ -115,7 +124,6 @@ func New[In, Out any](name string, c Config) *Workflow[In, Out] {
 	})
 	object.Handle(d.class, methodCancel, (*instance).cancelChild)
 	object.Handle(d.class, methodAnswer, (*instance).takesAnswer)
-	d.variable = object.Handle(d.class, "variable", (*instance).variable)
 	for _, s := range c.Signals {
 		if err := validName("signal", s.Name()); err != nil {
 			d.class.Reject(engine.Invalidf("workflow "+name, "%w", err))
@@ -130,7 +138,7 @@ func New[In, Out any](name string, c Config) *Workflow[In, Out] {
 		}
 		return nil
 	})
-	return w
+	return d
 }
 
 // Func gives the workflow its function. Call it once, before object.Open, in an init function
@@ -148,28 +156,37 @@ func (w *Workflow[In, Out]) Func(fn func(ctx *Context, in In) (Out, error)) {
 		return
 	}
 	w.d.function = func(c *Context, input []byte) ([]byte, error) {
-		codec := c.s.codec
 		var in In
-		if err := codec.Decode(input, &in); err != nil {
-			c.s.stuck(fmt.Errorf("workflow: cannot decode the input: %w", err))
-		}
+		c.decodeInput(input, &in)
 		out, err := fn(c, in)
 		if err != nil {
 			return nil, err
 		}
-		raw, err := codec.Encode(out)
-		if err == nil {
-			err = c.s.tooLargeOutput(raw)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("workflow: the output: %w", err)
-		}
-		return raw, nil
+		return c.encodeOutput(out)
 	}
 }
 
+// decodeInput sets *in to the input of the run. One that the present type cannot hold makes the run stuck.
+func (c *Context) decodeInput(input []byte, in any) {
+	if err := c.s.codec.Decode(input, in); err != nil {
+		c.s.stuck(fmt.Errorf("workflow: cannot decode the input: %w", err))
+	}
+}
+
+// encodeOutput encodes the output of the run.
+func (c *Context) encodeOutput(out any) ([]byte, error) {
+	raw, err := c.s.codec.Encode(out)
+	if err == nil {
+		err = c.s.tooLargeOutput(raw)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("workflow: the output: %w", err)
+	}
+	return raw, nil
+}
+
 // of makes a Workflow a Named.
-func (w *Workflow[In, Out]) of() *definition { return w.d }
+func (w *control) of() *definition { return w.d }
 
 // encodeInput validates the input of a run and encodes it (J4).
 func encodeInput(codec object.Codec, id storage.ID, input any) ([]byte, error) {
@@ -187,6 +204,31 @@ func encodeInput(codec object.Codec, id storage.ID, input any) ([]byte, error) {
 
 func (in *instance) encodeInput(input any) ([]byte, error) {
 	return encodeInput(in.st.Driver().Codec(), in.st.ID(), input)
+}
+
+// startWith, restartWith and startChild encode the input of a run and begin it.
+func (in *instance) startWith(ctx context.Context, input any) (Started, error) {
+	raw, err := in.encodeInput(input)
+	if err != nil {
+		return Started{}, err
+	}
+	return in.start(ctx, raw, nil)
+}
+
+func (in *instance) restartWith(ctx context.Context, input any) (none, error) {
+	raw, err := in.encodeInput(input)
+	if err != nil {
+		return none{}, err
+	}
+	return in.restart(ctx, raw)
+}
+
+func (in *instance) startChild(ctx context.Context, input any, p parent) (none, error) {
+	raw, err := in.encodeInput(input)
+	if err != nil {
+		return none{}, in.answerTo(ctx, p, answer{Flags: history.Failed, Err: engine.Shorten(err.Error())})
+	}
+	return none{}, in.beginChild(ctx, raw, p)
 }
 
 // Started is the answer of Start.
@@ -213,8 +255,8 @@ func (w *Workflow[In, Out]) Wait(ctx context.Context, from object.Caller, id str
 }
 
 // Status returns how far the run is. It does not wait for a step.
-func (w *Workflow[In, Out]) Status(ctx context.Context, from object.Caller, id string) (Status, error) {
-	return w.status.Call(ctx, from, id, none{})
+func (w *control) Status(ctx context.Context, from object.Caller, id string) (Status, error) {
+	return w.d.calls.status(ctx, from, id, none{})
 }
 
 // Cancel asks the run to end: the contexts of its steps end, and from now on each operation
@@ -223,29 +265,29 @@ func (w *Workflow[In, Out]) Status(ctx context.Context, from object.Caller, id s
 // run is cancelled; if it returns none, the run is completed. A paused run goes on for it. A
 // run that is stuck is cancelled when its code is put right. Cancel of a run that has ended
 // changes nothing.
-func (w *Workflow[In, Out]) Cancel(ctx context.Context, from object.Caller, id, reason string) error {
-	_, err := w.cancel.Call(ctx, from, id, reason)
+func (w *control) Cancel(ctx context.Context, from object.Caller, id, reason string) error {
+	_, err := w.d.calls.cancel(ctx, from, id, reason)
 	return err
 }
 
 // Pause lets no operation of the run begin until Resume, or until the given time, if it is
 // not zero. Steps that run end first.
-func (w *Workflow[In, Out]) Pause(ctx context.Context, from object.Caller, id, reason string, until time.Time) error {
-	_, err := w.pause.Call(ctx, from, id, pauseArg{reason, until})
+func (w *control) Pause(ctx context.Context, from object.Caller, id, reason string, until time.Time) error {
+	_, err := w.d.calls.pause(ctx, from, id, pauseArg{reason, until})
 	return err
 }
 
 // Resume lets a paused run go on, and tries a stuck one now. For any other status it changes
 // nothing, but a failed run needs Retry.
-func (w *Workflow[In, Out]) Resume(ctx context.Context, from object.Caller, id string) error {
-	_, err := w.resume.Call(ctx, from, id, none{})
+func (w *control) Resume(ctx context.Context, from object.Caller, id string) error {
+	_, err := w.d.calls.resume(ctx, from, id, none{})
 	return err
 }
 
 // Terminate removes the run with all its rows in one batch, without its undos. Its children
 // are cancelled. Start can use the id again.
-func (w *Workflow[In, Out]) Terminate(ctx context.Context, from object.Caller, id, reason string) error {
-	_, err := w.terminate.Call(ctx, from, id, reason)
+func (w *control) Terminate(ctx context.Context, from object.Caller, id, reason string) error {
+	_, err := w.d.calls.terminate(ctx, from, id, reason)
 	return err
 }
 
@@ -253,7 +295,7 @@ func (w *Workflow[In, Out]) Terminate(ctx context.Context, from object.Caller, i
 // same key, if no undo has begun and nothing was recorded since, and an undo that was given
 // up is tried again, because a compensation never turns back. Otherwise it returns ErrUndone
 // and changes nothing: a run begun anew would repeat all its steps.
-func (w *Workflow[In, Out]) Retry(ctx context.Context, from object.Caller, id string) error {
-	_, err := w.retry.Call(ctx, from, id, none{})
+func (w *control) Retry(ctx context.Context, from object.Caller, id string) error {
+	_, err := w.d.calls.retry(ctx, from, id, none{})
 	return err
 }

@@ -71,7 +71,7 @@ func FuzzCookie(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	real, err := tokens.seal(plainCookie, session{ends: time.Now().Add(time.Hour), sum: hashOf(text), id: added.ID})
+	real, err := tokens.seal(plainCookie, session{ends: time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC), sum: hashOf(text), id: added.ID})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -29,6 +30,9 @@ func addUntilKilled(path string) {
 	}
 	for i := 0; ; i++ {
 		added, _, err := tokens.Add(Token{Name: fmt.Sprint(i), Role: Viewer})
+		if errors.Is(err, errLocked) { // the other process was stopped for 5 s with the lock
+			continue
+		}
 		if err != nil {
 			log.Fatal(err)
 		}

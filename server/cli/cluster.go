@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-dev/holdfast/cluster"
 	"github.com/holdfast-dev/holdfast/seam"
+	"github.com/holdfast-dev/holdfast/server/internal/patience"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/shardlog"
 	"github.com/holdfast-dev/holdfast/storage/shardlog/move"
@@ -67,9 +69,12 @@ func (o *clusterFlags) options(s *session) (pglog.Options, error) {
 	case o.shard < 0:
 		return l, usage("--shard is %d: it must not be negative", o.shard)
 	}
-	l.Node, l.Log = "command", s.lines()
+	l.Node, l.Log, l.Timeout = "command", s.lines(), patience.Times(callTimeout)
 	return l, nil
 }
+
+// callTimeout bounds a call of PostgreSQL.
+const callTimeout = 5 * time.Second
 
 // lines are the log lines of long work, for people.
 func (s *session) lines() *slog.Logger { return slog.New(slog.NewTextHandler(s.errs, nil)) }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server"
@@ -24,7 +25,7 @@ func TestWebhook(t *testing.T) {
 		ids <- r.Header.Get("webhook-id")
 	}))
 	defer receiver.Close()
-	hooks, err := webhook.New(webhook.Config{Key: make([]byte, 32), AllowPrivate: true})
+	hooks, err := webhook.New(webhook.Config{Key: make([]byte, 32), AllowPrivate: true, Timeout: 24 * time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

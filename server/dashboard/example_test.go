@@ -47,6 +47,6 @@ func ExampleFindAsset() {
 
 // A pending task is queued, or waiting for its time.
 func ExampleTaskWord() {
-	fmt.Println(dashboard.TaskWord(workerpool.Pending, time.Time{}), dashboard.TaskWord(workerpool.Pending, time.Now().Add(time.Hour)), dashboard.TaskWord(workerpool.Running, time.Time{}))
+	fmt.Println(dashboard.TaskWord(workerpool.Pending, time.Time{}), dashboard.TaskWord(workerpool.Pending, time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)), dashboard.TaskWord(workerpool.Running, time.Time{}))
 	// Output: queued waiting running
 }

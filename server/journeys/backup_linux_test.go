@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/internal/testing/prove"
 )
 
 // Journey 4: a backup, and the host burns down. The service is killed with tasks that it has acknowledged, its
@@ -45,7 +47,7 @@ func TestHostBurntDown(t *testing.T) {
 }
 
 // Journey 4 under load: the service makes a backup while customers deposit, is killed, and its directory is removed. The restored
-// copy has all that was acknowledged before the backup began, and answers its first call within two minutes.
+// copy has all that was acknowledged before the backup began. Its first call should be answered within two minutes.
 func TestHostBurntDownUnderLoad(t *testing.T) {
 	repository, copied := filepath.Join(t.TempDir(), "repository"), filepath.Join(t.TempDir(), "copy")
 	s := start(t, filepath.Join(t.TempDir(), "data"), "-backups", repository)
@@ -59,7 +61,7 @@ func TestHostBurntDownUnderLoad(t *testing.T) {
 	stop, ended := make(chan struct{}), make(chan int)
 	for i := range customers {
 		go func() {
-			ended <- customer(fmt.Sprint("c", i), func() (url, token string) { return s.url, s.token }, stop)
+			ended <- customer(fmt.Sprint("c", i), func() (url, token string) { return s.url, s.token }, func() {}, stop)
 		}()
 	}
 	var before [customers]int
@@ -92,8 +94,8 @@ func TestHostBurntDownUnderLoad(t *testing.T) {
 		if n := balance(s, i); n < before[i] || n > after[i] {
 			t.Errorf("the balance of c%d is %d, want %d, which was acknowledged before the backup, to %d", i, n, before[i], after[i])
 		}
-		if took := time.Since(began); i == 0 && took > 2*time.Minute {
-			t.Errorf("the first call was answered after %v", took)
+		if i == 0 {
+			prove.Timed(t, time.Since(began), 2*time.Minute)
 		}
 	}
 	s.stop()

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/holdfast-dev/holdfast/server/internal/patience"
 )
 
 // built is the directory with the programs; one build serves all journeys.
@@ -23,7 +25,7 @@ var built = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	const module = "github.com/holdfast-dev/holdfast/server/"
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", dir, module+"cmd/holdfast", module+"examples/service").CombinedOutput()
+	out, err := exec.Command("go", "build", "-buildvcs=false", patience.Build, "-o", dir, module+"cmd/holdfast", module+"examples/service").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("go build: %w: %s", err, out)
 	}
@@ -38,6 +40,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	patience.Have()
 	code := m.Run()
 	if dir, err := built(); err == nil {
 		_ = os.RemoveAll(dir) // a leftover is the business of the system

@@ -72,7 +72,7 @@ func startReminders(t *testing.T, clock seam.Clock) *reminders {
 // here. The alarm fires there, once, and never here.
 func TestObjectMoves(t *testing.T) {
 	here, there := startReminders(t, nil), startReminders(t, later{seam.Seams{}.WithDefaults().Clock})
-	must(t, here.set("anna", "call the bank", time.Now().Add(time.Hour)))
+	must(t, here.set("anna", "call the bank", here.host.Seams().Clock.Now().Add(time.Hour)))
 	file := filepath.Join(t.TempDir(), "anna.ndjson")
 
 	has(t, holdfast(t, 0, "--addr", here.url, "export", "reminder/anna", file), "reminder/anna is in")
@@ -91,7 +91,7 @@ func TestObjectMoves(t *testing.T) {
 	has(t, holdfast(t, 4, "--addr", here.url, "export", "reminder/anna"), "no")
 
 	// A call waits for the turn of the alarm.
-	must(t, there.set("anna", "", time.Now().Add(100*time.Hour)))
+	must(t, there.set("anna", "", there.host.Seams().Clock.Now().Add(100*time.Hour)))
 	in, err := there.host.Inspect(t.Context(), storage.ID{Class: "reminder", Name: "anna"})
 	must(t, err, here.host.Shutdown(t.Context()), there.host.Shutdown(t.Context()))
 	if in.Alarm == nil || in.Alarm.Attempts != 0 || len(there.fired)+len(here.fired) != 0 {

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
@@ -24,6 +24,7 @@ type bookkeeper struct {
 	at       string
 	srv      *http.Server
 	mu       sync.Mutex
+	news     sync.Cond // of mu: there is one more id
 	verifier *standard.Webhook
 	ids      map[string]map[string]int // by account and balance
 	bad      []string
@@ -56,6 +57,7 @@ func (b *bookkeeper) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 		b.ids[event] = map[string]int{}
 	}
 	b.ids[event][r.Header.Get("webhook-id")]++
+	b.news.Broadcast()
 }
 
 // start listens, the first time on a port that is free, and then on that one.
@@ -71,17 +73,27 @@ func (b *bookkeeper) start() {
 // kill cuts all connections.
 func (b *bookkeeper) kill() { _ = b.srv.Close() }
 
-// has is how many deposits it knows of.
-func (b *bookkeeper) has() int {
+// until waits until it knows of as many deposits as least says, which is asked again after each delivery.
+func (b *bookkeeper) until(least func() int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.ids)
+	for len(b.ids) < least() {
+		b.news.Wait()
+	}
+}
+
+// more waits until it knows of n more deposits.
+func (b *bookkeeper) more(n int) {
+	b.mu.Lock()
+	all := len(b.ids) + n
+	b.mu.Unlock()
+	b.until(func() int { return all })
 }
 
 // customer deposits a cent at a time until it is told to stop, and returns the balance, which is the number of its deposits:
-// also if a kill has cut off the answer.
-func customer(name string, at func() (url, token string), stop <-chan struct{}) (balance int) {
-	client := &http.Client{Timeout: 10 * time.Second}
+// also if a kill has cut off the answer. It calls rest after each deposit.
+func customer(name string, at func() (url, token string), rest func(), stop <-chan struct{}) (balance int) {
+	client := &http.Client{}
 	for {
 		url, token := at()
 		r, err := http.NewRequest("POST", url+"/v1/objects/account/"+name+"/call/deposit", strings.NewReader("1"))
@@ -96,6 +108,9 @@ func customer(name string, at func() (url, token string), stop <-chan struct{}) 
 			a.Body.Close()
 			done = err == nil && a.StatusCode == http.StatusOK && json.Unmarshal(raw, &balance) == nil
 		}
+		if done {
+			rest()
+		}
 		select {
 		case <-stop:
 			if done {
@@ -103,7 +118,6 @@ func customer(name string, at func() (url, token string), stop <-chan struct{}) 
 			}
 		default:
 		}
-		time.Sleep(5 * time.Millisecond) // so that the deliveries keep pace
 	}
 }
 
@@ -116,6 +130,7 @@ func TestWebhooksThroughKills(t *testing.T) {
 	}
 	dir := t.TempDir() + "/store"
 	b := &bookkeeper{t: t, at: "127.0.0.1:0", ids: map[string]map[string]int{}}
+	b.news.L = &b.mu
 	b.start()
 	defer b.kill()
 	flags := []string{"-webhook", "http://" + b.at}
@@ -130,39 +145,47 @@ func TestWebhooksThroughKills(t *testing.T) {
 	b.verifier = verifier
 	b.mu.Unlock()
 
-	var mu sync.Mutex
+	var mu sync.Mutex // guards s; held while no service runs
 	at := func() (url, token string) { mu.Lock(); defer mu.Unlock(); return s.url, s.token }
 	stop, counts := make(chan struct{}), make(chan int)
 	const customers = 8
+	var deposits atomic.Int64
+	rest := func() { // so that the deliveries keep pace; some may have failed, and wait
+		n := int(deposits.Add(1))
+		b.until(func() int {
+			select {
+			case <-stop:
+				return 0
+			default:
+				return n - 1000
+			}
+		})
+	}
 	for i := range customers {
-		go func() { counts <- customer(fmt.Sprint("c", i), at, stop) }()
+		go func() { counts <- customer(fmt.Sprint("c", i), at, rest, stop) }()
 	}
 	for i := range kills {
-		before := b.has()
-		for b.has() < before+50 { // so that deliveries are under way
-			time.Sleep(5 * time.Millisecond)
-		}
+		b.more(50) // so that deliveries are under way
 		if i%2 == 1 {
 			b.kill()
 			b.start()
 			continue
 		}
+		mu.Lock()
 		must(t, s.cmd.Process.Kill())
 		_ = s.cmd.Wait() // it was killed
-		next := start(t, dir, flags...)
-		mu.Lock()
-		s = next
+		s = start(t, dir, flags...)
 		mu.Unlock()
 	}
+	b.mu.Lock()
 	close(stop)
+	b.news.Broadcast()
+	b.mu.Unlock()
 	all := 0
 	for range customers {
 		all += <-counts
 	}
-	deadline := time.Now().Add(2 * time.Minute)
-	for b.has() < all && time.Now().Before(deadline) {
-		time.Sleep(10 * time.Millisecond)
-	}
+	b.until(func() int { return all })
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	repeated := 0

@@ -3,6 +3,7 @@ package journeys
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,8 +20,20 @@ type claim struct {
 	Task  struct{ ID, In string }
 }
 
+// errLost says that the lease has ended, because the worker was too slow.
+var errLost = errors.New("the lease is lost")
+
 // work is worker.py in Go.
 func work() error {
+	for {
+		if err := workOnce(); !errors.Is(err, errLost) {
+			return err
+		}
+	}
+}
+
+// workOnce claims a task and ends it.
+func workOnce() error {
 	var claims []claim
 	for len(claims) == 0 {
 		if err := post("/claim", map[string]any{"n": 1, "lease": "2s"}, &claims); err != nil {
@@ -69,6 +82,8 @@ func post(path string, body, v any) error {
 	switch {
 	case err != nil:
 		return err
+	case a.StatusCode == http.StatusConflict:
+		return errLost
 	case a.StatusCode/100 != 2:
 		return fmt.Errorf("%s: %s %s", path, a.Status, text)
 	case v == nil:

@@ -2,10 +2,10 @@ package rows
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/object"
@@ -19,8 +19,8 @@ func p7(s Size) (cases []*Case) {
 			ID: "P7", What: "alarms due at once, until the last is done", Size: fmt.Sprintf("alarms=%d", n), N: float64(n), Unit: "s",
 			Against: "the same reads and deletes in bare Pebble, pipelined",
 			Targets: []Target{times(1/0.45, 0, "≥ 0.45 × as many as the reference")},
-			Prepare: prepared(func(_ context.Context, e *Env, _ *closers) (ours, reference Side, err error) {
-				return drain(e, n), drainRaw(e, n), nil
+			Prepare: prepared(func(_ context.Context, c *setup) (ours, reference Side) {
+				return drain(c.Env, n), drainRaw(c.Env, n)
 			}),
 		}
 		if seconds, ok := map[int]float64{10_000: 0.085, 100_000: 0.7}[n]; ok {
@@ -34,35 +34,17 @@ func p7(s Size) (cases []*Case) {
 
 // drain opens a new host for each round.
 func drain(e *Env, n int) Side {
-	return func(ctx context.Context) (_ Sample, err error) {
-		c := &closers{}
-		defer func() { err = errors.Join(err, c.close()) }()
-		dir, err := c.dir(e)
-		if err != nil {
-			return Sample{}, err
-		}
-		a, err := workload.OpenAlarms(dir, object.Options{})
-		if err != nil {
-			return Sample{}, err
-		}
-		c.add(a.Close)
-		d, late, costs, err := a.Drain(ctx, n)
+	return fresh(e, func(ctx context.Context, c *setup) (Sample, error) {
+		d, late, costs, err := keep(c, fail.Must(workload.OpenAlarms(c.dir(), object.Options{}))).Drain(ctx, n)
 		return Sample{Value: d.Seconds(), Lat: &late, Costs: costs}, err
-	}
+	})
 }
 
 func drainRaw(e *Env, n int) Side {
-	return func(context.Context) (_ Sample, err error) {
-		c := &closers{}
-		defer func() { err = errors.Join(err, c.close()) }()
-		db, disk, err := c.raw(e)
-		if err != nil {
-			return Sample{}, err
-		}
+	return fresh(e, func(_ context.Context, c *setup) (Sample, error) {
+		db, disk := c.raw()
 		r := &workload.RawAlarms{DB: db}
-		if err := r.Fill(n); err != nil {
-			return Sample{}, err
-		}
+		fail.On(r.Fill(n))
 		meters := measure.Start(disk.Meters())
 		start := time.Now()
 		drained, err := r.Drain()
@@ -71,7 +53,7 @@ func drainRaw(e *Env, n int) Side {
 			err = fmt.Errorf("the reference drained %d alarms of %d", drained, n)
 		}
 		return Sample{Value: d.Seconds(), Costs: meters.PerOp(int64(n))}, err
-	}
+	})
 }
 
 // p8 is alarms at a steady rate: how late they are.
@@ -81,28 +63,17 @@ func p8(s Size) []*Case {
 		ID: "P8", What: "alarms at a steady 10,000/s: p99 late", Unit: "ms",
 		Against: "a loop that sleeps until each is due and applies its deletes",
 		Targets: []Target{atMost(10, "p99 ≤ 10 ms"), p50(2000, "p50 ≤ 2 ms")},
-		Prepare: prepared(func(_ context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			dir, err := c.dir(e)
-			if err != nil {
-				return nil, nil, err
-			}
-			a, err := workload.OpenAlarms(dir, object.Options{})
-			if err != nil {
-				return nil, nil, err
-			}
-			c.add(a.Close)
-			db, _, err := c.raw(e)
-			if err != nil {
-				return nil, nil, err
-			}
-			n := max(int(perSecond*e.For.Seconds()), 100)
+		Prepare: prepared(func(_ context.Context, c *setup) (ours, reference Side) {
+			a := keep(c, fail.Must(workload.OpenAlarms(c.dir(), object.Options{})))
+			db, _ := c.raw()
+			n := max(int(perSecond*c.For.Seconds()), 100)
 			return func(ctx context.Context) (Sample, error) {
 					late, costs, err := a.Steady(ctx, n, perSecond)
 					return Sample{Value: late.P99 / 1e3, Lat: &late, Costs: costs}, err
 				}, func(ctx context.Context) (Sample, error) {
 					late, costs, err := (&workload.RawAlarms{DB: db}).Steady(ctx, n, perSecond)
 					return Sample{Value: late.P99 / 1e3, Lat: &late, Costs: costs}, err
-				}, nil
+				}
 		}),
 	}}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/object"
@@ -16,12 +17,10 @@ import (
 func stored(s Size) int64 { return pick[int64](s, 8<<20, 1<<30, 10<<30) }
 
 // filled opens a host with counters and with so many bytes.
-func (c *closers) filled(ctx context.Context, e *Env, bytes int64) (*workload.Counters, error) {
-	h, err := c.counters(e, hot, object.Options{}, workload.Blobs)
-	if err != nil {
-		return nil, err
-	}
-	return h, h.FillBlobs(ctx, bytes)
+func (c *setup) filled(ctx context.Context, bytes int64) *workload.Counters {
+	h := c.counters(hot, object.Options{}, workload.Blobs)
+	fail.On(h.FillBlobs(ctx, bytes))
+	return h
 }
 
 // p39 is P4 while one backup after another is made of the store. A round takes about as long as a backup of a gigabyte does at
@@ -32,14 +31,11 @@ func p39(s Size) []*Case {
 		ID: "P39", What: "durable increments beside backups of the store", Size: fmt.Sprintf("MiB=%d", bytes>>20), N: float64(bytes >> 20), Unit: "/s",
 		Against: "the same without backups", Rounds: 3,
 		Targets: []Target{ratio(0.9), slowest(50_000, "no commit later than 50 ms")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			h, err := c.filled(ctx, e, bytes)
-			if err != nil {
-				return nil, nil, err
-			}
-			increments := rate(n, max(e.For, pick(s, 0, time.Minute, time.Minute)), h.Meters(), h.Increment)
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			h := c.filled(ctx, bytes)
+			increments := rate(n, max(c.For, pick(s, 0, time.Minute, time.Minute)), h.Meters(), h.Increment)
 			return func(ctx context.Context) (Sample, error) {
-				dir, err := e.NewDir()
+				dir, err := c.NewDir()
 				if err != nil {
 					return Sample{}, err
 				}
@@ -74,7 +70,7 @@ func p39(s Size) []*Case {
 					err = removed
 				}
 				return sample, err
-			}, increments, nil
+			}, increments
 		}),
 	}}
 }
@@ -92,49 +88,34 @@ func p43(s Size) (cases []*Case) {
 	if !measure.Forgets {
 		from = "from the memory of the system"
 	}
-	for _, c := range []struct{ what, against string }{
+	for _, row := range []struct{ what, against string }{
 		{"verify a backup", "reading its files "},
 		{byLinks, "reading its files "},
 		{"restore a backup", "reading its files "},
 		{besideCopy, "reading its files and writing and syncing each, "},
 	} {
 		cases = append(cases, &Case{
-			ID: "P43", What: c.what, Size: fmt.Sprintf("MiB=%d", bytes>>20), N: float64(bytes >> 20), Unit: "MiB/s",
-			Against: c.against + from, Rounds: 3,
+			ID: "P43", What: row.what, Size: fmt.Sprintf("MiB=%d", bytes>>20), N: float64(bytes >> 20), Unit: "MiB/s",
+			Against: row.against + from, Rounds: 3,
 			Targets: []Target{ratio(0.8)},
-			Prepare: prepared(func(ctx context.Context, e *Env, closed *closers) (ours, reference Side, err error) {
-				h, err := closed.filled(ctx, e, bytes)
-				if err != nil {
-					return nil, nil, err
-				}
-				dir, err := closed.dir(e)
-				if err != nil {
-					return nil, nil, err
-				}
-				v, err := workload.OpenVault(dir)
-				if err != nil {
-					return nil, nil, err
-				}
-				size, err := v.Make(ctx, h.Host)
-				if err == nil {
-					err = v.Check(ctx) // a restore without a name and without it is refused
-				}
-				if err != nil {
-					return nil, nil, err
-				}
-				mib := int(size >> 20)
-				side := func(work func(ctx context.Context, to string) error) Side { return cold(e, dir, mib, work) }
-				check := func(ctx context.Context, _ string) error { return v.Check(ctx) }
+			Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+				h := c.filled(ctx, bytes)
+				dir := c.dir()
+				v := fail.Must(workload.OpenVault(dir))
+				mib := int(fail.Must(v.Make(ctx, h.Host)) >> 20)
+				fail.On(v.Check(ctx)) // a restore without a name and without it is refused
+				side := func(work func(ctx context.Context, to string) error) Side { return cold(c.Env, dir, mib, work) }
+				verify := func(ctx context.Context, _ string) error { return v.Check(ctx) }
 				read := func(context.Context, string) error { _, err := v.Read(); return err }
-				switch c.what {
+				switch row.what {
 				case "verify a backup":
-					return side(check), side(read), nil
+					return side(verify), side(read)
 				case byLinks:
-					return side(v.LinkTo), side(read), nil
+					return side(v.LinkTo), side(read)
 				case besideCopy:
 					read = v.CopyTo
 				}
-				return side(v.RestoreTo), side(read), nil
+				return side(v.RestoreTo), side(read)
 			}),
 		})
 	}

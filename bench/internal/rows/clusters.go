@@ -30,13 +30,9 @@ func p49(s Size) (cases []*Case) {
 		cases = append(cases, &Case{
 			ID: "P49", What: "durable increments over a log while snapshots are taken, " + named, Size: fmt.Sprintf("objects=%d", objects), N: float64(objects), Unit: "/s",
 			Against: "the same without snapshots", Targets: []Target{ratio(0.7)}, Needs: needsPostgreSQL,
-			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
+			Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
 				with := snapshotted{callers, objects, cluster.Snapshots{EveryBytes: pick[uint64](s, 1, 1<<20, 1<<20)}, pick[int64](s, 1, 3, 3)}
-				if ours, err = c.owner(ctx, e, with); err != nil {
-					return nil, nil, err
-				}
-				reference, err = c.owner(ctx, e, snapshotted{callers, objects, cluster.Snapshots{Off: true}, 0})
-				return ours, reference, err
+				return c.owner(ctx, with), c.owner(ctx, snapshotted{callers, objects, cluster.Snapshots{Off: true}, 0})
 			}),
 		})
 	}
@@ -51,13 +47,8 @@ type snapshotted struct {
 }
 
 // owner measures increments at a node that joins for each round, so that its last snapshot ends with the round.
-func (c *closers) owner(ctx context.Context, e *Env, with snapshotted) (Side, error) {
-	l, err := workload.OpenLog(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c.add(func() error { l.Close(); return nil })
-	dir, err := c.dir(e)
+func (c *setup) owner(ctx context.Context, with snapshotted) Side {
+	l, dir := c.log(ctx), c.dir()
 	return func(ctx context.Context) (_ Sample, err error) {
 		o, err := l.Own(ctx, dir, with.objects, with.snapshots)
 		if err != nil {
@@ -66,14 +57,14 @@ func (c *closers) owner(ctx context.Context, e *Env, with snapshotted) (Side, er
 		defer func() { err = errors.Join(err, o.Close()) }()
 		u := o.Uploads
 		start := measure.Start(o.Meters())
-		run, err := atLeastSo(ctx, with.callers, snapshotRounds*e.For, func() bool { return u.Taken() >= with.least }, o.Increment)
+		run, err := atLeastSo(ctx, with.callers, snapshotRounds*c.For, func() bool { return u.Taken() >= with.least }, o.Increment)
 		if err != nil {
 			return Sample{}, err
 		}
 		const mebi = 1 << 20
 		counts := Counts{"snapshots": float64(u.Taken()), "MiB uploaded": float64(u.Bytes()) / mebi, "truncations": float64(u.Truncations()), "seconds": run.Elapsed.Seconds()}
 		return Sample{Value: run.PerSecond(), Lat: &run.Lat, Costs: start.PerOp(run.Ops), Counts: counts}, nil
-	}, err
+	}
 }
 
 var errEnough = errors.New("enough")
@@ -123,12 +114,12 @@ func p50Killed(Size) []*Case {
 }
 
 // failingOver prepares fail-overs by a fault.
-func failingOver(f workload.Fault) func(context.Context, *Env, *closers) (ours, reference Side, err error) {
-	return func(_ context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-		dir, err := c.dir(e)
+func failingOver(f workload.Fault) func(context.Context, *setup) (ours, reference Side) {
+	return func(_ context.Context, c *setup) (ours, reference Side) {
+		dir := c.dir()
 		return func(ctx context.Context) (Sample, error) {
-			return failOvers(ctx, dir, f, max(1, int(math.Round(failovers*e.For.Seconds()))))
-		}, nil, err
+			return failOvers(ctx, dir, f, max(1, int(math.Round(failovers*c.For.Seconds()))))
+		}, nil
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/raw"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
@@ -50,14 +51,14 @@ type onDisk struct {
 }
 
 func perObject(ours, reference *onDisk, value func(*onDisk) float64) func(context.Context, *Env) (*Pair, error) {
-	return prepared(func(_ context.Context, e *Env, _ *closers) (Side, Side, error) {
+	return prepared(func(_ context.Context, c *setup) (Side, Side) {
 		side := func(d *onDisk) Side {
 			return func(ctx context.Context) (Sample, error) {
-				err := d.measure(ctx, e)
+				err := d.measure(ctx, c.Env)
 				return Sample{Value: value(d), Costs: d.costs}, err
 			}
 		}
-		return side(ours), side(reference), nil
+		return side(ours), side(reference)
 	})
 }
 
@@ -65,34 +66,23 @@ func (d *onDisk) measure(ctx context.Context, e *Env) (err error) {
 	if d.done {
 		return nil
 	}
-	c := &closers{}
+	c := &setup{Env: e}
 	defer func() { err = errors.Join(err, c.close()) }()
-	dir, err := c.dir(e)
-	if err != nil {
-		return err
-	}
+	defer fail.Caught(&err)
 	disk, meters := measure.NewDisk(), measure.Start(nil)
-	stored, err := d.store(ctx, dir, disk, d.objects, time.Now().Add(24*time.Hour))
+	stored := fail.Must(d.store(ctx, c.dir(), disk, d.objects, time.Now().Add(24*time.Hour)))
 	d.stored, d.written = float64(stored)/float64(d.objects), float64(disk.Written())/float64(d.objects)
 	d.costs = meters.PerOp(int64(d.objects))
-	d.done = err == nil
-	return err
+	d.done = true
+	return nil
 }
 
 // storeObjects makes the objects by calls of a host, then compacts its store.
 func storeObjects(ctx context.Context, dir string, disk *measure.Disk, n int, due time.Time) (uint64, error) {
-	h, err := workload.OpenCounters(dir, n, object.Options{})
-	if err != nil {
-		return 0, err
-	}
-	if err := errors.Join(h.Fill(ctx, due), h.Close()); err != nil {
-		return 0, err
-	}
+	h := fail.Must(workload.OpenCounters(dir, n, object.Options{}))
+	fail.On(errors.Join(h.Fill(ctx, due), h.Close()))
 	disk.Add(h.Disk)
-	engine, err := pebblestore.Open(dir, pebblestore.Options{FS: disk})
-	if err != nil {
-		return 0, err
-	}
+	engine := fail.Must(pebblestore.Open(dir, pebblestore.Options{FS: disk}))
 	stored, err := compact(ctx, workload.Database(engine))
 	return stored, errors.Join(err, engine.Close())
 }

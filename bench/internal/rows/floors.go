@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/raw"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/object"
@@ -27,17 +28,14 @@ func p1Floor(s Size) (cases []*Case) {
 			ID: "P1", What: "call that reads memory, beside a look-up by name", Size: fmt.Sprintf("objects=%d", objects), N: float64(objects), Unit: "ns",
 			Against: "a mailbox that its caller runs, found by name in a concurrent map",
 			Targets: []Target{times(1/0.3, 0, "≥ 0.3 × as many as the reference")},
-			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				h, err := c.live(ctx, e, objects)
-				if err != nil {
-					return nil, nil, err
-				}
+			Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+				h := c.live(ctx, objects)
 				names := workload.Names(objects)
 				boxes := raw.NewNamedMailboxes(names)
-				return nanos(e.For, h.Read), nanos(e.For, func(i int) error {
+				return nanos(c.For, h.Read), nanos(c.For, func(i int) error {
 					boxes.ReadNamed(names[i%objects])
 					return nil
-				}), nil
+				})
 			}),
 		})
 	}
@@ -51,18 +49,12 @@ func p6Floor(s Size) (cases []*Case) {
 			ID: "P6", What: "set an alarm, beside the same rows", Size: fmt.Sprintf("callers=%d", n), N: float64(n), Unit: "/s",
 			Against: "the bare turn loop with the same rows",
 			Targets: []Target{ratio(0.7)},
-			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				h, err := c.counters(e, hot, object.Options{})
-				if err != nil {
-					return nil, nil, err
-				}
-				turns, disk, err := c.turns(e, hot)
-				if err != nil {
-					return nil, nil, err
-				}
+			Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+				h := c.counters(hot, object.Options{})
+				turns, disk := c.turns(hot)
 				far := time.Now().Add(24 * time.Hour)
 				set := func(i int) error { return h.Arm(i, far.Add(time.Duration(i)*time.Microsecond)) }
-				return rate(n, e.For, h.Meters(), set), rate(n, e.For, disk.Meters(), alarmRows(turns, far)), nil
+				return rate(n, c.For, h.Meters(), set), rate(n, c.For, disk.Meters(), alarmRows(turns, far))
 			}),
 		})
 	}
@@ -94,21 +86,10 @@ func p14Floor(s Size) (cases []*Case) {
 				ID: "P14", What: "debounce adds with ids, beside the same rows", Size: fmt.Sprintf("objects=%d callers=%d", objects, n), N: float64(n), Unit: "/s",
 				Against: "the bare turn loop with as many rows and bytes",
 				Targets: []Target{ratio(0.7)},
-				Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-					dir, err := c.dir(e)
-					if err != nil {
-						return nil, nil, err
-					}
-					d, err := workload.OpenDebounce(dir, objects)
-					if err != nil {
-						return nil, nil, err
-					}
-					c.add(d.Close)
-					turns, disk, err := c.turns(e, objects)
-					if err != nil {
-						return nil, nil, err
-					}
-					return rate(n, e.For, d.Meters(), d.Add), rate(n, e.For, disk.Meters(), func(i int) error { return turns.Rows(i, eventRows) }), nil
+				Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+					d := keep(c, fail.Must(workload.OpenDebounce(c.dir(), objects)))
+					turns, disk := c.turns(objects)
+					return rate(n, c.For, d.Meters(), d.Add), rate(n, c.For, disk.Meters(), func(i int) error { return turns.Rows(i, eventRows) })
 				}),
 			})
 		}
@@ -125,17 +106,11 @@ func p14Least(s Size) (cases []*Case) {
 				ID: "P14", What: "bare turn loop, an event and the mark of its id", Size: fmt.Sprintf("objects=%d callers=%d", objects, n), N: float64(n), Unit: "/s",
 				Against: map[int]string{1: "P3", hot: "P4"}[objects] + ": our own durable increments",
 				Targets: []Target{ratio(0.6)},
-				Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-					turns, disk, err := c.turns(e, objects)
-					if err != nil {
-						return nil, nil, err
-					}
-					counts, err := c.counters(e, objects, object.Options{})
-					if err != nil {
-						return nil, nil, err
-					}
-					return rate(n, e.For, disk.Meters(), func(i int) error { return turns.Rows(i, eventRows) }),
-						rate(n, e.For, counts.Meters(), counts.Increment), nil
+				Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+					turns, disk := c.turns(objects)
+					counts := c.counters(objects, object.Options{})
+					return rate(n, c.For, disk.Meters(), func(i int) error { return turns.Rows(i, eventRows) }),
+						rate(n, c.For, counts.Meters(), counts.Increment)
 				}),
 			})
 		}
@@ -150,16 +125,10 @@ func p15Floor(Size) []*Case {
 		ID: "P15", What: "continuous job, beside the same rows", Unit: "µs",
 		Against: "the bare turn loop with as many rows and bytes, p50",
 		Targets: []Target{times(2, 60, "≤ 2 × reference + 60 µs")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			ours, err = c.runs(ctx, e)
-			if err != nil {
-				return nil, nil, err
-			}
-			turns, disk, err := c.turns(e, 1)
-			if err != nil {
-				return nil, nil, err
-			}
-			return ours, median(e.For, disk.Meters(), func(i int) error { return turns.Rows(i, runRows) }), nil
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			ours = c.runs(ctx)
+			turns, disk := c.turns(1)
+			return ours, median(c.For, disk.Meters(), func(i int) error { return turns.Rows(i, runRows) })
 		}),
 	}}
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 )
@@ -20,36 +21,25 @@ func p16(s Size) []*Case {
 			atMost(350, "≤ 350 B"), cost("goroutines", 0, "no goroutine"),
 			cost("bytes left when evicted", 16, "evicted 0 B (within 16 B)"),
 		},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			dir, err := c.dir(e)
-			if err != nil {
-				return nil, nil, err
-			}
-			took, err := makeIdle(ctx, dir, n)
-			if err != nil {
-				return nil, nil, err
-			}
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			dir := c.dir()
+			took := makeIdle(ctx, dir, n)
 			// The objects are to be live until they have been measured, and not much longer.
-			i, err := workload.OpenIdle(dir, n, 2*n, 3*took+pick(e.Size, 300*time.Millisecond, time.Second, time.Second))
-			if err != nil {
-				return nil, nil, err
-			}
-			c.add(i.Close)
-			return func(ctx context.Context) (Sample, error) { return idleBytes(ctx, i, n) }, nil, nil
+			i := keep(c, fail.Must(workload.OpenIdle(dir, n, 2*n, 3*took+pick(c.Size, 300*time.Millisecond, time.Second, time.Second))))
+			return func(ctx context.Context) (Sample, error) { return idleBytes(ctx, i, n) }, nil
 		}),
 	}}
 }
 
 // makeIdle makes n idle objects in dir and returns how long it took, which is more
 // than waking them takes.
-func makeIdle(ctx context.Context, dir string, n int) (time.Duration, error) {
-	i, err := workload.OpenIdle(dir, n, 2*n, time.Hour)
-	if err != nil {
-		return 0, err
-	}
+func makeIdle(ctx context.Context, dir string, n int) time.Duration {
+	i := fail.Must(workload.OpenIdle(dir, n, 2*n, time.Hour))
 	start := time.Now()
-	err = i.Create(ctx)
-	return time.Since(start), errors.Join(err, i.Close())
+	err := i.Create(ctx)
+	took := time.Since(start)
+	fail.On(errors.Join(err, i.Close()))
+	return took
 }
 
 // idleBytes wakes all objects twice, so that the caches filled by the first time are
@@ -84,28 +74,12 @@ func p17(s Size) []*Case {
 	return []*Case{{
 		ID: "P17", What: "cold activation, data in cache, p50", Unit: "µs", Against: "the reads of bare Pebble that it needs, p50",
 		Targets: []Target{atMost(15, "≤ 15 µs")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			dir, err := c.dir(e)
-			if err != nil {
-				return nil, nil, err
-			}
-			i, err := workload.OpenIdle(dir, n, 64, time.Hour)
-			if err != nil {
-				return nil, nil, err
-			}
-			c.add(i.Close)
-			if err := i.Create(ctx); err != nil {
-				return nil, nil, err
-			}
-			db, disk, err := c.raw(e)
-			if err != nil {
-				return nil, nil, err
-			}
-			r, err := workload.NewRawIdle(db, n)
-			if err != nil {
-				return nil, nil, err
-			}
-			return median(e.For, i.Meters(), i.Poke), median(e.For, disk.Meters(), r.Read), nil
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			i := keep(c, fail.Must(workload.OpenIdle(c.dir(), n, 64, time.Hour)))
+			fail.On(i.Create(ctx))
+			db, disk := c.raw()
+			r := fail.Must(workload.NewRawIdle(db, n))
+			return median(c.For, i.Meters(), i.Poke), median(c.For, disk.Meters(), r.Read)
 		}),
 	}}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
@@ -19,17 +20,11 @@ func p12(s Size) []*Case {
 		ID: "P12", What: what, Size: "queued=0", Unit: "/s",
 		Against: "the same rows in bare Pebble, begins and ends merged up to 64",
 		Targets: []Target{ratio(0.5), atLeast(80_000, "≥ 80,000/s")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			p, err := c.pool(e, workerpool.AtOnce)
-			if err != nil {
-				return nil, nil, err
-			}
-			db, disk, err := c.raw(e)
-			if err != nil {
-				return nil, nil, err
-			}
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			p := c.pool(workerpool.AtOnce)
+			db, disk := c.raw()
 			r := workload.RawPool{DB: db}
-			return tasks(p, n), amount(n, disk.Meters(), func(ctx context.Context) error { return r.Run(ctx, n) }), nil
+			return tasks(p, n), amount(n, disk.Meters(), func(ctx context.Context) error { return r.Run(ctx, n) })
 		}),
 	}}
 	for _, queued := range pick(s, []int{2000}, []int{1_000_000}, []int{10_000, 100_000, 1_000_000}) {
@@ -37,19 +32,11 @@ func p12(s Size) []*Case {
 			ID: "P12", What: what, Size: fmt.Sprintf("queued=%d", queued), N: float64(queued), Unit: "/s",
 			Against: "the same with no other tasks queued",
 			Targets: []Target{ratio(1 / 1.3)},
-			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				full, err := c.pool(e, workerpool.AtOnce)
-				if err != nil {
-					return nil, nil, err
-				}
-				if err := full.Queue(ctx, queued); err != nil {
-					return nil, nil, err
-				}
-				empty, err := c.pool(e, workerpool.AtOnce)
-				if err != nil {
-					return nil, nil, err
-				}
-				return tasks(full, n), tasks(empty, n), nil
+			Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+				full := c.pool(workerpool.AtOnce)
+				fail.On(full.Queue(ctx, queued))
+				empty := c.pool(workerpool.AtOnce)
+				return tasks(full, n), tasks(empty, n)
 			}),
 		})
 	}
@@ -57,16 +44,8 @@ func p12(s Size) []*Case {
 }
 
 // pool opens a host with a worker pool.
-func (c *closers) pool(e *Env, kept time.Duration) (*workload.Pool, error) {
-	dir, err := c.dir(e)
-	if err != nil {
-		return nil, err
-	}
-	p, err := workload.OpenPool(dir, kept)
-	if err == nil {
-		c.add(p.Close)
-	}
-	return p, err
+func (c *setup) pool(kept time.Duration) *workload.Pool {
+	return keep(c, fail.Must(workload.OpenPool(c.dir(), kept)))
 }
 
 // tasks measures how many tasks a second a pool brings to their end.
@@ -95,17 +74,11 @@ func p13(Size) []*Case {
 	return []*Case{{
 		ID: "P13", What: "worker pool, one task at a time, enqueue to done, p50", Unit: "µs", Against: "one synced commit, p50",
 		Targets: []Target{times(4, 0, "≤ 4 × reference")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			p, err := c.pool(e, time.Minute)
-			if err != nil {
-				return nil, nil, err
-			}
-			turns, disk, err := c.turns(e, 1)
-			if err != nil {
-				return nil, nil, err
-			}
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			p := c.pool(time.Minute)
+			turns, disk := c.turns(1)
 			one := func(i int) error { return p.One(ctx, i) }
-			return median(e.For, p.Meters(), one), median(e.For, disk.Meters(), turns.Commit), nil
+			return median(c.For, p.Meters(), one), median(c.For, disk.Meters(), turns.Commit)
 		}),
 	}}
 }
@@ -119,21 +92,10 @@ func p14(s Size) (cases []*Case) {
 				ID: "P14", What: "debounce adds with ids", Size: fmt.Sprintf("objects=%d callers=%d", objects, n), N: float64(n), Unit: "/s",
 				Against: row + ": our own durable increments",
 				Targets: []Target{ratio(0.6)},
-				Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-					dir, err := c.dir(e)
-					if err != nil {
-						return nil, nil, err
-					}
-					d, err := workload.OpenDebounce(dir, objects)
-					if err != nil {
-						return nil, nil, err
-					}
-					c.add(d.Close)
-					counts, err := c.counters(e, objects, object.Options{})
-					if err != nil {
-						return nil, nil, err
-					}
-					return rate(n, e.For, d.Meters(), d.Add), rate(n, e.For, counts.Meters(), counts.Increment), nil
+				Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+					d := keep(c, fail.Must(workload.OpenDebounce(c.dir(), objects)))
+					counts := c.counters(objects, object.Options{})
+					return rate(n, c.For, d.Meters(), d.Add), rate(n, c.For, counts.Meters(), counts.Increment)
 				}),
 			})
 		}
@@ -146,34 +108,20 @@ func p15(Size) []*Case {
 	return []*Case{{
 		ID: "P15", What: "continuous job, begin of one run to begin of the next, p50", Unit: "µs", Against: "one synced commit, p50",
 		Targets: []Target{times(2, 60, "≤ 2 × reference + 60 µs")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			ours, err = c.runs(ctx, e)
-			if err != nil {
-				return nil, nil, err
-			}
-			turns, disk, err := c.turns(e, 1)
-			if err != nil {
-				return nil, nil, err
-			}
-			return ours, median(e.For, disk.Meters(), turns.Commit), nil
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			ours = c.runs(ctx)
+			turns, disk := c.turns(1)
+			return ours, median(c.For, disk.Meters(), turns.Commit)
 		}),
 	}}
 }
 
 // runs opens a host with a continuous job and measures its runs.
-func (c *closers) runs(ctx context.Context, e *Env) (Side, error) {
-	dir, err := c.dir(e)
-	if err != nil {
-		return nil, err
-	}
-	r, err := workload.OpenRuns(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	c.add(r.Close)
+func (c *setup) runs(ctx context.Context) Side {
+	r := keep(c, fail.Must(workload.OpenRuns(ctx, c.dir())))
 	return func(ctx context.Context) (Sample, error) {
 		meters := measure.Start(r.Meters())
-		run, err := r.Loop(ctx, e.For)
+		run, err := r.Loop(ctx, c.For)
 		return Sample{Value: run.Lat.P50, Lat: &run.Lat, Costs: meters.PerOp(run.Ops)}, err
-	}, nil
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/raw"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/object"
@@ -11,16 +12,8 @@ import (
 )
 
 // journals opens a host with journals, of which at most live are in memory.
-func (c *closers) journals(e *Env, objects, live int) (*workload.Journals, error) {
-	dir, err := c.dir(e)
-	if err != nil {
-		return nil, err
-	}
-	j, err := workload.OpenJournals(dir, objects, live)
-	if err == nil {
-		c.add(j.Close)
-	}
-	return j, err
+func (c *setup) journals(objects, live int) *workload.Journals {
+	return keep(c, fail.Must(workload.OpenJournals(c.dir(), objects, live)))
 }
 
 // p30 is appends to one journal, beside P3 and beside bare Pebble with the same rows.
@@ -30,31 +23,19 @@ func p30(s Size) (cases []*Case) {
 			ID: "P30", What: "journal appends, one object", Size: fmt.Sprintf("callers=%d", n), N: float64(n), Unit: "/s",
 			Against: "P3: durable increments, one object",
 			Targets: []Target{ratio(0.8)},
-			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				j, err := c.journals(e, 1, 10)
-				if err != nil {
-					return nil, nil, err
-				}
-				h, err := c.counters(e, 1, object.Options{})
-				if err != nil {
-					return nil, nil, err
-				}
-				return rate(n, e.For, j.Meters(), j.Append), rate(n, e.For, h.Meters(), h.Increment), nil
+			Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+				j := c.journals(1, 10)
+				h := c.counters(1, object.Options{})
+				return rate(n, c.For, j.Meters(), j.Append), rate(n, c.For, h.Meters(), h.Increment)
 			}),
 		}, &Case{
 			ID: "P30", What: "journal appends, one object, beside bare Pebble", Size: fmt.Sprintf("callers=%d", n), N: float64(n), Unit: "/s",
 			Against: "the bare turn loop with the same rows",
 			Targets: []Target{ratio(0.56)},
-			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				j, err := c.journals(e, 1, 10)
-				if err != nil {
-					return nil, nil, err
-				}
-				turns, disk, err := c.turns(e, 1)
-				if err != nil {
-					return nil, nil, err
-				}
-				return rate(n, e.For, j.Meters(), j.Append), rate(n, e.For, disk.Meters(), journalTurn(turns)), nil
+			Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+				j := c.journals(1, 10)
+				turns, disk := c.turns(1)
+				return rate(n, c.For, j.Meters(), j.Append), rate(n, c.For, disk.Meters(), journalTurn(turns))
 			}),
 		})
 	}
@@ -76,23 +57,12 @@ func p30Cold(s Size) []*Case {
 		ID: "P30", What: fmt.Sprintf("activation of a journal with %d events, data in cache, p50", events), Unit: "µs",
 		Against: "the reads of bare Pebble that it needs, p50",
 		Targets: []Target{atMost(200, "≤ 200 µs")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			j, err := c.journals(e, n, 64)
-			if err != nil {
-				return nil, nil, err
-			}
-			if err := j.Fill(ctx, events); err != nil {
-				return nil, nil, err
-			}
-			db, disk, err := c.raw(e)
-			if err != nil {
-				return nil, nil, err
-			}
-			r, err := workload.NewRawJournals(db, n, events)
-			if err != nil {
-				return nil, nil, err
-			}
-			return median(e.For, j.Meters(), j.Read), median(e.For, disk.Meters(), r.Read), nil
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			j := c.journals(n, 64)
+			fail.On(j.Fill(ctx, events))
+			db, disk := c.raw()
+			r := fail.Must(workload.NewRawJournals(db, n, events))
+			return median(c.For, j.Meters(), j.Read), median(c.For, disk.Meters(), r.Read)
 		}),
 	}}
 }

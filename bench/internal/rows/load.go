@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/object"
@@ -45,20 +46,15 @@ func p19(s Size) (cases []*Case) {
 		cases = append(cases, &Case{
 			ID: "P19", What: "durable increments beside " + b.what, Unit: "/s", Against: "the same load alone",
 			Targets: []Target{ratio(0.9)},
-			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				h, err := c.counters(e, hot+cold, object.Options{MaxLive: 2 * hot, IdleAfter: time.Hour})
-				if err != nil {
-					return nil, nil, err
-				}
-				if err := h.Fill(ctx, time.Time{}); err != nil {
-					return nil, nil, err
-				}
+			Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+				h := c.counters(hot+cold, object.Options{MaxLive: 2 * hot, IdleAfter: time.Hour})
+				fail.On(h.Fill(ctx, time.Time{}))
 				loaded := h.With(hot)
 				l := &beside{
-					alone: rate(load, e.For, h.Meters(), loaded.Increment), d: e.For,
+					alone: rate(load, c.For, h.Meters(), loaded.Increment), d: c.For,
 					other: func(ctx context.Context, done *atomic.Int64) error { return b.f(ctx, h, done) },
 				}
-				return l.together, l.apart, nil
+				return l.together, l.apart
 			}),
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/internal/pgtest"
@@ -18,17 +19,18 @@ func needsPostgreSQL() error {
 }
 
 // overLog opens a host with counters over an empty log.
-func (c *closers) overLog(ctx context.Context, e *Env, objects int) (*workload.Log, *workload.Counters, error) {
-	l, err := workload.OpenLog(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	c.add(func() error { l.Close(); return nil })
-	h, err := c.counters(e, objects, l.Options())
-	if err != nil {
-		return nil, nil, err
-	}
-	return l, h, h.Wake(ctx)
+func (c *setup) overLog(ctx context.Context, objects int) (*workload.Log, *workload.Counters) {
+	l := c.log(ctx)
+	h := c.counters(objects, l.Options())
+	fail.On(h.Wake(ctx))
+	return l, h
+}
+
+// log opens an empty log.
+func (c *setup) log(ctx context.Context) *workload.Log {
+	l := fail.Must(workload.OpenLog(ctx))
+	c.fs = append(c.fs, func() error { l.Close(); return nil })
+	return l
 }
 
 // record is the mean record of a run.
@@ -52,17 +54,10 @@ func mean(ctx context.Context, l *workload.Log, callers int, d time.Duration, op
 }
 
 // besideBare opens a host with counters over an empty log, and bare appends of records with the mean size of those that some callers make.
-func (c *closers) besideBare(ctx context.Context, e *Env, callers int) (*workload.Counters, *workload.Bare, record, error) {
-	l, h, err := c.overLog(ctx, e, hot)
-	if err != nil {
-		return nil, nil, record{}, err
-	}
-	size, err := mean(ctx, l, callers, e.For, h.Increment)
-	if err != nil {
-		return nil, nil, record{}, err
-	}
-	bare, err := l.Bare(ctx, size.sizeBytes)
-	return h, bare, size, err
+func (c *setup) besideBare(ctx context.Context, callers int) (*workload.Counters, *workload.Bare, record) {
+	l, h := c.overLog(ctx, hot)
+	size := fail.Must(mean(ctx, l, callers, c.For, h.Increment))
+	return h, fail.Must(l.Bare(ctx, size.sizeBytes)), size
 }
 
 // p44 is durable increments over a log, beside bare appends of records of the same size, of which each counts for as many
@@ -72,17 +67,14 @@ func p44(s Size) []*Case {
 	return []*Case{{
 		ID: "P44", What: "durable increments over a log with a standby, 1,000 objects", Size: fmt.Sprintf("callers=%d", callers), N: float64(callers), Unit: "/s",
 		Against: "bare appends of the same records, one at a time", Targets: []Target{ratio(0.5)}, Needs: needsPostgreSQL,
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			h, bare, size, err := c.besideBare(ctx, e, callers)
-			if err != nil {
-				return nil, nil, err
-			}
-			appends := rate(1, e.For, measure.Meters{}, func(int) error { return bare.Append(ctx) })
-			return rate(callers, e.For, h.Meters(), h.Increment), func(ctx context.Context) (Sample, error) {
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			h, bare, size := c.besideBare(ctx, callers)
+			appends := rate(1, c.For, measure.Meters{}, func(int) error { return bare.Append(ctx) })
+			return rate(callers, c.For, h.Meters(), h.Increment), func(ctx context.Context) (Sample, error) {
 				sample, err := appends(ctx)
 				sample.Value *= size.commits
 				return sample, err
-			}, nil
+			}
 		}),
 	}}
 }
@@ -93,16 +85,10 @@ func p45(s Size) []*Case {
 	return []*Case{{
 		ID: "P45", What: "durable increments over a log, processor time, 1,000 objects", Size: fmt.Sprintf("callers=%d", callers), N: float64(callers), Unit: "/s",
 		Against: "the same on one machine", Targets: []Target{processorTimes(1.2, "processor ≤ 1.2 × reference")}, Needs: needsPostgreSQL,
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			_, over, err := c.overLog(ctx, e, hot)
-			if err != nil {
-				return nil, nil, err
-			}
-			local, err := c.live(ctx, e, hot)
-			if err != nil {
-				return nil, nil, err
-			}
-			return rate(callers, e.For, over.Meters(), over.Increment), rate(callers, e.For, local.Meters(), local.Increment), nil
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			_, over := c.overLog(ctx, hot)
+			local := c.live(ctx, hot)
+			return rate(callers, c.For, over.Meters(), over.Increment), rate(callers, c.For, local.Meters(), local.Increment)
 		}),
 	}}
 }
@@ -117,12 +103,9 @@ func p46(s Size) (cases []*Case) {
 		cases = append(cases, &Case{
 			ID: "P46", What: "latency of a durable increment over a log, p50", Size: fmt.Sprintf("callers=%d", callers), N: float64(callers), Unit: "µs",
 			Against: "a bare append of as many bytes", Targets: []Target{target}, Needs: needsPostgreSQL,
-			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				h, bare, _, err := c.besideBare(ctx, e, callers)
-				if err != nil {
-					return nil, nil, err
-				}
-				return halfway(callers, e.For, h.Meters(), h.Increment), median(e.For, measure.Meters{}, func(int) error { return bare.Append(ctx) }), nil
+			Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+				h, bare, _ := c.besideBare(ctx, callers)
+				return halfway(callers, c.For, h.Meters(), h.Increment), median(c.For, measure.Meters{}, func(int) error { return bare.Append(ctx) })
 			}),
 		})
 	}
@@ -147,23 +130,13 @@ func p47(s Size) []*Case {
 	return []*Case{{
 		ID: "P47", What: "replay of a log into an empty view", Size: fmt.Sprintf("commits=%d", commits), N: float64(commits), Unit: "batches/s",
 		Against: "reading its records", Rounds: 3, Targets: []Target{ratio(0.75)}, Needs: needsPostgreSQL,
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			l, h, err := c.overLog(ctx, e, hot)
-			if err != nil {
-				return nil, nil, err
-			}
-			if err := measure.Each(ctx, 1024, commits, h.Increment); err != nil {
-				return nil, nil, err
-			}
-			if err := h.Close(); err != nil { // because a replay takes the log over
-				return nil, nil, err
-			}
-			batches, err := l.ReadAll(ctx)
-			if err != nil {
-				return nil, nil, err
-			}
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			l, h := c.overLog(ctx, hot)
+			fail.On(measure.Each(ctx, 1024, commits, h.Increment))
+			fail.On(h.Close()) // because a replay takes the log over
+			batches := fail.Must(l.ReadAll(ctx))
 			replay := func(context.Context) error {
-				dir, err := e.NewDir()
+				dir, err := c.NewDir()
 				if err == nil {
 					err = l.Replay(dir)
 				}
@@ -173,7 +146,7 @@ func p47(s Size) []*Case {
 				return err
 			}
 			read := func(ctx context.Context) error { _, err := l.ReadAll(ctx); return err }
-			return amount(batches, measure.Meters{}, replay), amount(batches, measure.Meters{}, read), nil
+			return amount(batches, measure.Meters{}, replay), amount(batches, measure.Meters{}, read)
 		}),
 	}}
 }
@@ -183,26 +156,17 @@ func p48(s Size) []*Case {
 	return []*Case{{
 		ID: "P48", What: "call that only reads, over a log at rest, p50", Unit: "µs",
 		Against: "a question for the head", Targets: []Target{times(1, 200, "≤ reference + 0.2 ms")}, Needs: needsPostgreSQL,
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			l, h, err := c.overLog(ctx, e, hot)
-			if err != nil {
-				return nil, nil, err
-			}
-			return median(e.For, h.Meters(), h.Read), median(e.For, measure.Meters{}, func(int) error { _, err := l.Head(ctx, 0); return err }), nil
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			l, h := c.overLog(ctx, hot)
+			return median(c.For, h.Meters(), h.Read), median(c.For, measure.Meters{}, func(int) error { _, err := l.Head(ctx, 0); return err })
 		}),
 	}, {
 		ID: "P48", What: "call that only reads, over a log, unconfirmed", Unit: "ns",
 		Against: "the same on one machine", Targets: []Target{times(1.1, 0, "≤ 1.1 × reference")}, Needs: needsPostgreSQL,
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			_, over, err := c.overLog(ctx, e, hot)
-			if err != nil {
-				return nil, nil, err
-			}
-			local, err := c.live(ctx, e, hot)
-			if err != nil {
-				return nil, nil, err
-			}
-			return nanos(e.For, over.Glance), nanos(e.For, local.Glance), nil
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			_, over := c.overLog(ctx, hot)
+			local := c.live(ctx, hot)
+			return nanos(c.For, over.Glance), nanos(c.For, local.Glance)
 		}),
 	}}
 }

@@ -2,11 +2,11 @@ package rows
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/raw"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
@@ -25,9 +25,9 @@ func p10(s Size) (cases []*Case) {
 				ID: "P10", What: "open, " + how, Size: fmt.Sprintf("objects=%d", n), N: float64(n), Unit: "ms",
 				Against: "Pebble's Open of the same files",
 				Targets: []Target{times(1, plus, fmt.Sprintf("≤ reference + %.2g s", plus/1000))},
-				Prepare: prepared(func(ctx context.Context, e *Env, _ *closers) (ours, reference Side, err error) {
-					from, err := e.openable(ctx, n, crash)
-					return openHost(e, from), openRaw(e, from), err
+				Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+					from := fail.Must(c.openable(ctx, n, crash))
+					return openHost(c.Env, from), openRaw(c.Env, from)
 				}),
 			})
 		}
@@ -54,48 +54,32 @@ func (e *Env) openable(ctx context.Context, n int, crash bool) (string, error) {
 }
 
 // copied runs a side on a copy of a store.
-func copied(e *Env, from string, f func(dir string, c *closers) (Sample, error)) Side {
-	return func(context.Context) (_ Sample, err error) {
-		c := &closers{}
-		defer func() { err = errors.Join(err, c.close()) }()
-		dir, err := c.dir(e)
-		if err != nil {
-			return Sample{}, err
-		}
-		if err := workload.Clone(from, dir); err != nil {
-			return Sample{}, err
-		}
+func copied(e *Env, from string, f func(dir string, c *setup) (Sample, error)) Side {
+	return fresh(e, func(_ context.Context, c *setup) (Sample, error) {
+		dir := c.dir()
+		fail.On(workload.Clone(from, dir))
 		return f(dir, c)
-	}
+	})
 }
 
 func openHost(e *Env, from string) Side {
-	return copied(e, from, func(dir string, c *closers) (Sample, error) {
+	return copied(e, from, func(dir string, c *setup) (Sample, error) {
 		meters, start := measure.Start(nil), time.Now()
-		h, err := workload.OpenCounters(dir, 1, object.Options{})
-		if err != nil {
-			return Sample{}, err
-		}
+		h := fail.Must(workload.OpenCounters(dir, 1, object.Options{}))
 		d, costs := time.Since(start), meters.PerOp(1)
-		c.add(h.Close)
-		err = h.Read(0)
+		err := keep(c, h).Read(0)
 		costs["ms to first answer"] = millis(time.Since(start))
 		return Sample{Value: millis(d), Costs: costs}, err
 	})
 }
 
 func openRaw(e *Env, from string) Side {
-	return copied(e, from, func(dir string, c *closers) (Sample, error) {
-		if err := os.Remove(dir + "/HOLDFAST.sums"); err != nil {
-			return Sample{}, err
-		}
+	return copied(e, from, func(dir string, c *setup) (Sample, error) {
+		fail.On(os.Remove(dir + "/HOLDFAST.sums"))
 		meters, start := measure.Start(nil), time.Now()
-		db, err := raw.Open(dir, measure.NewDisk())
-		if err != nil {
-			return Sample{}, err
-		}
+		db := fail.Must(raw.Open(dir, measure.NewDisk()))
 		d, costs := time.Since(start), meters.PerOp(1)
-		c.add(db.Close)
+		keep(c, db)
 		return Sample{Value: millis(d), Costs: costs}, nil
 	})
 }
@@ -112,21 +96,16 @@ func killed(id, what, role string, n int, seconds float64) *Case {
 	return &Case{
 		ID: id, What: what, Size: fmt.Sprintf("executions=%d", n), N: float64(n), Unit: "s",
 		Targets: []Target{atMost(seconds, fmt.Sprintf("≤ %.3g s", seconds))},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			from, err := c.dir(e)
-			if err != nil {
-				return nil, nil, err
-			}
-			if err := workload.Crashed(ctx, role, from, n); err != nil {
-				return nil, nil, err
-			}
-			return copied(e, from, func(dir string, _ *closers) (Sample, error) {
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			from := c.dir()
+			fail.On(workload.Crashed(ctx, role, from, n))
+			return copied(c.Env, from, func(dir string, _ *setup) (Sample, error) {
 				open, all, costs, err := workload.Recovered(ctx, role, dir, n)
 				if err == nil {
 					costs["ms to open"] = millis(open)
 				}
 				return Sample{Value: all.Seconds(), Costs: costs}, err
-			}), nil, nil
+			}), nil
 		}),
 	}
 }

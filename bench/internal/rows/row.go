@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 )
 
@@ -109,16 +110,21 @@ func (e *Env) Made(key string, make func(dir string) error) (string, error) {
 	return dir, nil
 }
 
-// closers close in the reverse of the order in which they were added, and then
-// remove the directories.
-type closers struct {
+// setup opens what a case needs, and closes it in reverse order. If it fails, it
+// ends the function that prepared or fresh runs, so its callers check no errors.
+type setup struct {
+	*Env
 	fs   []func() error
 	dirs []string
 }
 
-func (c *closers) add(f func() error) { c.fs = append(c.fs, f) }
+// keep returns v and has it closed at the end.
+func keep[T interface{ Close() error }](c *setup, v T) T {
+	c.fs = append(c.fs, v.Close)
+	return v
+}
 
-func (c *closers) close() error {
+func (c *setup) close() error {
 	var errs []error
 	for i := len(c.fs) - 1; i >= 0; i-- {
 		errs = append(errs, c.fs[i]())
@@ -131,22 +137,33 @@ func (c *closers) close() error {
 }
 
 // dir makes a directory that close removes.
-func (c *closers) dir(e *Env) (string, error) {
-	dir, err := e.NewDir()
-	if err == nil {
-		c.dirs = append(c.dirs, dir)
-	}
-	return dir, err
+func (c *setup) dir() string {
+	dir := fail.Must(c.NewDir())
+	c.dirs = append(c.dirs, dir)
+	return dir
 }
 
-// prepared makes a Prepare of a function that adds to closers everything that it opens.
-func prepared(f func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error)) func(context.Context, *Env) (*Pair, error) {
-	return func(ctx context.Context, e *Env) (*Pair, error) {
-		c := &closers{}
-		ours, reference, err := f(ctx, e, c)
-		if err != nil {
-			return nil, errors.Join(err, c.close())
-		}
+// prepared makes a Prepare of a function that opens both sides.
+func prepared(f func(ctx context.Context, c *setup) (ours, reference Side)) func(context.Context, *Env) (*Pair, error) {
+	return func(ctx context.Context, e *Env) (p *Pair, err error) {
+		c := &setup{Env: e}
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, c.close())
+			}
+		}()
+		defer fail.Caught(&err)
+		ours, reference := f(ctx, c)
 		return &Pair{ours, reference, c.close}, nil
+	}
+}
+
+// fresh is a side that is set up anew for each round.
+func fresh(e *Env, f func(ctx context.Context, c *setup) (Sample, error)) Side {
+	return func(ctx context.Context) (_ Sample, err error) {
+		c := &setup{Env: e}
+		defer func() { err = errors.Join(err, c.close()) }()
+		defer fail.Caught(&err)
+		return f(ctx, c)
 	}
 }

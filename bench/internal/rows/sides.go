@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/raw"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
@@ -43,46 +44,25 @@ func nanos(d time.Duration, op func(i int) error) Side {
 }
 
 // counters opens a host with counters.
-func (c *closers) counters(e *Env, objects int, o object.Options, others ...object.Definition) (*workload.Counters, error) {
-	dir, err := c.dir(e)
-	if err != nil {
-		return nil, err
-	}
-	h, err := workload.OpenCounters(dir, objects, o, others...)
-	if err == nil {
-		c.add(h.Close)
-	}
-	return h, err
+func (c *setup) counters(objects int, o object.Options, others ...object.Definition) *workload.Counters {
+	return keep(c, fail.Must(workload.OpenCounters(c.dir(), objects, o, others...)))
 }
 
 // live opens a host with counters that are all in memory and stay there.
-func (c *closers) live(ctx context.Context, e *Env, objects int) (*workload.Counters, error) {
-	h, err := c.counters(e, objects, object.Options{MaxLive: 2 * objects, IdleAfter: time.Hour})
-	if err != nil {
-		return nil, err
-	}
-	return h, h.Wake(ctx)
+func (c *setup) live(ctx context.Context, objects int) *workload.Counters {
+	h := c.counters(objects, object.Options{MaxLive: 2 * objects, IdleAfter: time.Hour})
+	fail.On(h.Wake(ctx))
+	return h
 }
 
 // raw opens bare Pebble on a counted disk.
-func (c *closers) raw(e *Env) (*pebble.DB, *measure.Disk, error) {
-	dir, err := c.dir(e)
-	if err != nil {
-		return nil, nil, err
-	}
+func (c *setup) raw() (*pebble.DB, *measure.Disk) {
 	disk := measure.NewDisk()
-	db, err := raw.Open(dir, disk)
-	if err == nil {
-		c.add(db.Close)
-	}
-	return db, disk, err
+	return keep(c, fail.Must(raw.Open(c.dir(), disk))), disk
 }
 
 // turns opens the bare turn loop over some objects.
-func (c *closers) turns(e *Env, objects int) (*raw.Turns, *measure.Disk, error) {
-	db, disk, err := c.raw(e)
-	if err != nil {
-		return nil, nil, err
-	}
-	return raw.NewTurns(db, objects), disk, nil
+func (c *setup) turns(objects int) (*raw.Turns, *measure.Disk) {
+	db, disk := c.raw()
+	return raw.NewTurns(db, objects), disk
 }

@@ -2,10 +2,10 @@ package rows
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/object"
@@ -30,8 +30,8 @@ func p9(s Size) (cases []*Case) {
 			&Case{
 				ID: "P9", What: "heap of a host with stored alarms", Size: size, N: float64(n), Unit: "MiB", Against: against,
 				Targets: []Target{atMost(32, "≤ 32 MiB"), times(1, 8, "≤ reference + 8 MiB")},
-				Prepare: prepared(func(ctx context.Context, e *Env, _ *closers) (ours, reference Side, err error) {
-					return heldHeap(e, n), heldHeap(e, few), nil
+				Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+					return heldHeap(c.Env, n), heldHeap(c.Env, few)
 				}),
 			})
 	}
@@ -48,42 +48,21 @@ func (e *Env) stored(ctx context.Context, n int) (string, error) {
 }
 
 // cloneStored copies such a store.
-func cloneStored(ctx context.Context, e *Env, c *closers, n int) (string, error) {
-	from, err := e.stored(ctx, n)
-	if err != nil {
-		return "", err
-	}
-	dir, err := c.dir(e)
-	if err != nil {
-		return "", err
-	}
-	return dir, workload.Clone(from, dir)
+func (c *setup) cloneStored(ctx context.Context, n int) string {
+	from := fail.Must(c.stored(ctx, n))
+	dir := c.dir()
+	fail.On(workload.Clone(from, dir))
+	return dir
 }
 
 // openStored opens a host on a copy of such a store.
-func openStored(ctx context.Context, e *Env, c *closers, n int) (*workload.Alarms, error) {
-	dir, err := cloneStored(ctx, e, c, n)
-	if err != nil {
-		return nil, err
-	}
-	a, err := workload.OpenAlarms(dir, object.Options{})
-	if err == nil {
-		c.add(a.Close)
-	}
-	return a, err
+func (c *setup) openStored(ctx context.Context, n int) *workload.Alarms {
+	return keep(c, fail.Must(workload.OpenAlarms(c.cloneStored(ctx, n), object.Options{})))
 }
 
 func besideStored(n, few int, side func(e *Env, a *workload.Alarms) Side) func(context.Context, *Env) (*Pair, error) {
-	return prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-		many, err := openStored(ctx, e, c, n)
-		if err != nil {
-			return nil, nil, err
-		}
-		less, err := openStored(ctx, e, c, few)
-		if err != nil {
-			return nil, nil, err
-		}
-		return side(e, many), side(e, less), nil
+	return prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+		return side(c.Env, c.openStored(ctx, n)), side(c.Env, c.openStored(ctx, few))
 	})
 }
 
@@ -102,26 +81,14 @@ func fire(e *Env, a *workload.Alarms) Side {
 
 // heldHeap is the memory that a host adds to the heap when it has read the next alarms.
 func heldHeap(e *Env, n int) Side {
-	return func(ctx context.Context) (_ Sample, err error) {
-		c := &closers{}
-		defer func() { err = errors.Join(err, c.close()) }()
-		dir, err := cloneStored(ctx, e, c, n)
-		if err != nil {
-			return Sample{}, err
-		}
+	return fresh(e, func(ctx context.Context, c *setup) (Sample, error) {
+		dir := c.cloneStored(ctx, n)
 		before, meters := measure.HeapBytes(), measure.Start(nil)
-		a, err := workload.OpenAlarms(dir, object.Options{})
-		if err != nil {
-			return Sample{}, err
-		}
-		c.add(a.Close)
-		held, err := a.Settled(ctx)
-		if err != nil {
-			return Sample{}, err
-		}
+		a := keep(c, fail.Must(workload.OpenAlarms(dir, object.Options{})))
+		held := fail.Must(a.Settled(ctx))
 		costs := meters.PerOp(1)
 		costs["alarms held"] = held
 		const mebi = 1 << 20
 		return Sample{Value: (measure.HeapBytes() - before) / mebi, Costs: costs}, nil
-	}
+	})
 }

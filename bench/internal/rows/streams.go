@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/object"
@@ -23,17 +24,9 @@ func p35(s Size) (cases []*Case) {
 			ID: "P35", What: fmt.Sprintf("streams over HTTP, bytes of memory each, objects=%d", objects), Size: fmt.Sprintf("streams=%d", n), N: float64(n), Unit: "B",
 			Targets: []Target{atMost(32<<10, "≤ 32 KiB"), cost("ms to all", 500, "an event of each object is with all of its streams within 0.5 s")},
 			Rounds:  1, // the streams stay open
-			Prepare: prepared(func(_ context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				dir, err := c.dir(e)
-				if err != nil {
-					return nil, nil, err
-				}
-				streams, err := workload.OpenStreams(dir, objects)
-				if err != nil {
-					return nil, nil, err
-				}
-				c.add(streams.Close)
-				return func(ctx context.Context) (Sample, error) { return streamBytes(ctx, streams, n) }, nil, nil
+			Prepare: prepared(func(_ context.Context, c *setup) (ours, reference Side) {
+				streams := keep(c, fail.Must(workload.OpenStreams(c.dir(), objects)))
+				return func(ctx context.Context) (Sample, error) { return streamBytes(ctx, streams, n) }, nil
 			}),
 		})
 	}
@@ -66,22 +59,13 @@ func p42(s Size) []*Case {
 	return []*Case{{
 		ID: "P42", What: "overview page", Size: fmt.Sprintf("objects=%d", n), N: float64(n), Unit: "µs",
 		Targets: []Target{p99(30_000, "p99 ≤ 30 ms"), cost("page bytes", 60_000, "≤ 60 KB")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			h, err := c.counters(e, n, object.Options{})
-			if err != nil {
-				return nil, nil, err
-			}
-			if err := h.Fill(ctx, time.Time{}); err != nil {
-				return nil, nil, err
-			}
-			v, err := workload.Visit(h.Host.Host, server.Config{Auth: auth.Insecure()})
-			if err != nil {
-				return nil, nil, err
-			}
-			c.add(v.Close)
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			h := c.counters(n, object.Options{})
+			fail.On(h.Fill(ctx, time.Time{}))
+			v := keep(c, fail.Must(workload.Visit(h.Host.Host, server.Config{Auth: auth.Insecure()})))
 			return func(ctx context.Context) (Sample, error) {
 				size := 0
-				sample, err := median(e.For, h.Meters(), func(int) (err error) {
+				sample, err := median(c.For, h.Meters(), func(int) (err error) {
 					size, err = v.Get(ctx, "/ui/overview")
 					return err
 				})(ctx)
@@ -89,7 +73,7 @@ func p42(s Size) []*Case {
 					sample.Costs["page bytes"] = float64(size)
 				}
 				return sample, err
-			}, nil, nil
+			}, nil
 		}),
 	}}
 }

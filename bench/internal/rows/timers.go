@@ -2,36 +2,27 @@ package rows
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/object"
 )
 
 // timers opens a host with one object that has n timers.
-func (c *closers) timers(e *Env, n int) (*workload.Timers, error) {
-	dir, err := c.dir(e)
-	if err != nil {
-		return nil, err
-	}
-	m, err := workload.OpenTimers(dir, object.Options{})
-	if err != nil {
-		return nil, err
-	}
-	c.add(m.Close)
-	return m, m.Fill(n)
+func (c *setup) timers(n int) *workload.Timers {
+	m := keep(c, fail.Must(workload.OpenTimers(c.dir(), object.Options{})))
+	fail.On(m.Fill(n))
+	return m
 }
 
 // rawTimers opens the same rows in bare Pebble.
-func (c *closers) rawTimers(e *Env, n int) (*workload.RawTimers, *measure.Disk, error) {
-	db, disk, err := c.raw(e)
-	if err != nil {
-		return nil, nil, err
-	}
+func (c *setup) rawTimers(n int) (*workload.RawTimers, *measure.Disk) {
+	db, disk := c.raw()
 	r := workload.NewRawTimers(db)
-	return r, disk, r.Fill(n)
+	fail.On(r.Fill(n))
+	return r, disk
 }
 
 // p28 is timers of one object: moved, set and cancelled, with few and with many in it, and
@@ -45,16 +36,10 @@ func p28(s Size) (cases []*Case) {
 				ID: "P28", What: op.what + ", 64 callers of one object", Size: fmt.Sprintf("timers=%d", n), N: float64(n), Unit: "/s",
 				Against: "the same rows in bare Pebble, pipelined",
 				Targets: []Target{ratio(0.5)},
-				Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-					m, err := c.timers(e, n)
-					if err != nil {
-						return nil, nil, err
-					}
-					r, disk, err := c.rawTimers(e, n)
-					if err != nil {
-						return nil, nil, err
-					}
-					return rate(callers, e.For, m.Meters(), op.ours(m)), rate(callers, e.For, disk.Meters(), op.raw(r)), nil
+				Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+					m := c.timers(n)
+					r, disk := c.rawTimers(n)
+					return rate(callers, c.For, m.Meters(), op.ours(m)), rate(callers, c.For, disk.Meters(), op.raw(r))
 				}),
 			})
 		}
@@ -62,16 +47,10 @@ func p28(s Size) (cases []*Case) {
 			ID: "P28", What: op.beside, Size: fmt.Sprintf("timers=%d", many), N: float64(many), Unit: "/s",
 			Against: "the same beside 10",
 			Targets: []Target{ratio(1 / 1.3)},
-			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				full, err := c.timers(e, many)
-				if err != nil {
-					return nil, nil, err
-				}
-				empty, err := c.timers(e, few)
-				if err != nil {
-					return nil, nil, err
-				}
-				return rate(callers, e.For, full.Meters(), op.ours(full)), rate(callers, e.For, empty.Meters(), op.ours(empty)), nil
+			Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+				full := c.timers(many)
+				empty := c.timers(few)
+				return rate(callers, c.For, full.Meters(), op.ours(full)), rate(callers, c.For, empty.Meters(), op.ours(empty))
 			}),
 		})
 	}
@@ -101,41 +80,25 @@ func p28Due(s Size) *Case {
 		ID: "P28", What: "timers of one object due at once, until the last is done", Size: fmt.Sprintf("timers=%d", n), N: float64(n), Unit: "s",
 		Against: "the same reads and deletes in bare Pebble, 64 a commit",
 		Targets: []Target{atMost(1, "≤ 1 s")},
-		Prepare: prepared(func(_ context.Context, e *Env, _ *closers) (ours, reference Side, err error) {
-			return drainTimers(e, n), drainRawTimers(e, n), nil
+		Prepare: prepared(func(_ context.Context, c *setup) (ours, reference Side) {
+			return drainTimers(c.Env, n), drainRawTimers(c.Env, n)
 		}),
 	}
 }
 
 // drainTimers opens a new host for each round.
 func drainTimers(e *Env, n int) Side {
-	return func(context.Context) (_ Sample, err error) {
-		c := &closers{}
-		defer func() { err = errors.Join(err, c.close()) }()
-		dir, err := c.dir(e)
-		if err != nil {
-			return Sample{}, err
-		}
-		m, err := workload.OpenTimers(dir, object.Options{})
-		if err != nil {
-			return Sample{}, err
-		}
-		c.add(m.Close)
-		d, costs, err := m.Drain(n)
+	return fresh(e, func(_ context.Context, c *setup) (Sample, error) {
+		d, costs, err := keep(c, fail.Must(workload.OpenTimers(c.dir(), object.Options{}))).Drain(n)
 		return Sample{Value: d.Seconds(), Costs: costs}, err
-	}
+	})
 }
 
 func drainRawTimers(e *Env, n int) Side {
-	return func(context.Context) (_ Sample, err error) {
-		c := &closers{}
-		defer func() { err = errors.Join(err, c.close()) }()
-		db, disk, err := c.raw(e)
-		if err != nil {
-			return Sample{}, err
-		}
+	return fresh(e, func(_ context.Context, c *setup) (Sample, error) {
+		db, disk := c.raw()
 		meters := measure.Start(disk.Meters())
 		d, err := workload.NewRawTimers(db).Drain(n)
 		return Sample{Value: d.Seconds(), Costs: meters.PerOp(int64(n))}, err
-	}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/raw"
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -22,16 +23,13 @@ func p1(s Size) (cases []*Case) {
 				atMost(300, "≤ 300 ns"), cost("allocs", 1.05, "≤ 1 allocation"),
 				times(1/0.3, 0, "≥ 0.3 × as many as the reference"),
 			},
-			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				h, err := c.live(ctx, e, objects)
-				if err != nil {
-					return nil, nil, err
-				}
+			Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+				h := c.live(ctx, objects)
 				boxes := raw.NewMailboxes(objects)
-				return nanos(e.For, h.Read), nanos(e.For, func(i int) error {
+				return nanos(c.For, h.Read), nanos(c.For, func(i int) error {
 					boxes.Read(i)
 					return nil
-				}), nil
+				})
 			}),
 		})
 	}
@@ -43,27 +41,17 @@ func p2(Size) []*Case {
 	return []*Case{{
 		ID: "P2", What: "call that reads one key", Unit: "ns", Against: "Pebble's Get of it",
 		Targets: []Target{times(1, 700, "≤ reference + 0.7 µs")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			h, err := c.counters(e, hot, object.Options{})
-			if err != nil {
-				return nil, nil, err
-			}
-			if err := h.Fill(ctx, time.Time{}); err != nil {
-				return nil, nil, err
-			}
-			turns, _, err := c.turns(e, hot)
-			if err != nil {
-				return nil, nil, err
-			}
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			h := c.counters(hot, object.Options{})
+			fail.On(h.Fill(ctx, time.Time{}))
+			turns, _ := c.turns(hot)
 			for i := range hot {
-				if err := turns.Commit(i); err != nil {
-					return nil, nil, err
-				}
+				fail.On(turns.Commit(i))
 			}
-			return nanos(e.For, h.Load), nanos(e.For, func(i int) error {
+			return nanos(c.For, h.Load), nanos(c.For, func(i int) error {
 				_, err := turns.Get(i)
 				return err
-			}), nil
+			})
 		}),
 	}}
 }
@@ -83,16 +71,10 @@ func increments(s Size, id, what string, objects int) (cases []*Case) {
 			ID: id, What: what, Size: fmt.Sprintf("callers=%d", n), N: float64(n), Unit: "/s",
 			Against: "the bare turn loop over as many objects",
 			Targets: []Target{ratio(0.7)},
-			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				h, err := c.counters(e, objects, object.Options{})
-				if err != nil {
-					return nil, nil, err
-				}
-				turns, disk, err := c.turns(e, objects)
-				if err != nil {
-					return nil, nil, err
-				}
-				return rate(n, e.For, h.Meters(), h.Increment), rate(n, e.For, disk.Meters(), turns.Increment), nil
+			Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+				h := c.counters(objects, object.Options{})
+				turns, disk := c.turns(objects)
+				return rate(n, c.For, h.Meters(), h.Increment), rate(n, c.For, disk.Meters(), turns.Increment)
 			}),
 		})
 	}
@@ -106,16 +88,10 @@ func p36(s Size) (cases []*Case) {
 			ID: "P36", What: "durable increments with an event each and the feed, 1,000 objects", Size: fmt.Sprintf("callers=%d", n), N: float64(n), Unit: "/s",
 			Against: "the same without the feed",
 			Targets: []Target{ratio(0.9)},
-			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				fed, err := c.counters(e, hot, object.Options{Feed: true})
-				if err != nil {
-					return nil, nil, err
-				}
-				plain, err := c.counters(e, hot, object.Options{})
-				if err != nil {
-					return nil, nil, err
-				}
-				return rate(n, e.For, fed.Meters(), fed.Tell), rate(n, e.For, plain.Meters(), plain.Tell), nil
+			Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+				fed := c.counters(hot, object.Options{Feed: true})
+				plain := c.counters(hot, object.Options{})
+				return rate(n, c.For, fed.Meters(), fed.Tell), rate(n, c.For, plain.Meters(), plain.Tell)
 			}),
 		})
 	}
@@ -127,16 +103,10 @@ func p5(Size) []*Case {
 	return []*Case{{
 		ID: "P5", What: "latency of one durable call, p50", Unit: "µs", Against: "one synced commit, p50",
 		Targets: []Target{times(1, 15, "≤ reference + 15 µs")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			h, err := c.counters(e, 1, object.Options{})
-			if err != nil {
-				return nil, nil, err
-			}
-			turns, disk, err := c.turns(e, 1)
-			if err != nil {
-				return nil, nil, err
-			}
-			return median(e.For, h.Meters(), h.Increment), median(e.For, disk.Meters(), turns.Commit), nil
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			h := c.counters(1, object.Options{})
+			turns, disk := c.turns(1)
+			return median(c.For, h.Meters(), h.Increment), median(c.For, disk.Meters(), turns.Commit)
 		}),
 	}}
 }
@@ -148,18 +118,12 @@ func p6(s Size) (cases []*Case) {
 			ID: "P6", What: "set an alarm, 1,000 objects", Size: fmt.Sprintf("callers=%d", n), N: float64(n), Unit: "/s",
 			Against: "P4: our own durable increments",
 			Targets: []Target{ratio(0.7)},
-			Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				alarms, err := c.counters(e, hot, object.Options{})
-				if err != nil {
-					return nil, nil, err
-				}
-				counts, err := c.counters(e, hot, object.Options{})
-				if err != nil {
-					return nil, nil, err
-				}
+			Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+				alarms := c.counters(hot, object.Options{})
+				counts := c.counters(hot, object.Options{})
 				far := time.Now().Add(24 * time.Hour)
 				set := func(i int) error { return alarms.Arm(i, far.Add(time.Duration(i)*time.Microsecond)) }
-				return rate(n, e.For, alarms.Meters(), set), rate(n, e.For, counts.Meters(), counts.Increment), nil
+				return rate(n, c.For, alarms.Meters(), set), rate(n, c.For, counts.Meters(), counts.Increment)
 			}),
 		})
 	}

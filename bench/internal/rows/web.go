@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/object"
 )
@@ -52,32 +53,15 @@ func web(s Size, id, what string, target Target, o workload.WebOptions) *Case {
 		ID: id, What: what, Size: fmt.Sprintf("connections=%d", o.Connections), N: float64(o.Connections), Unit: "/s",
 		Against: "the bare turn loop behind plain net/http",
 		Targets: []Target{target},
-		Prepare: prepared(func(_ context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			h, err := c.counters(e, o.Objects, object.Options{})
-			if err != nil {
-				return nil, nil, err
-			}
-			tokens, err := c.dir(e)
-			if err != nil {
-				return nil, nil, err
-			}
-			served, err := h.Serve(o, tokens)
-			if err != nil {
-				return nil, nil, err
-			}
-			c.add(served.Close)
-			turns, disk, err := c.turns(e, o.Objects)
-			if err != nil {
-				return nil, nil, err
-			}
+		Prepare: prepared(func(_ context.Context, c *setup) (ours, reference Side) {
+			h := c.counters(o.Objects, object.Options{})
+			tokens := c.dir()
+			served := keep(c, fail.Must(h.Serve(o, tokens)))
+			turns, disk := c.turns(o.Objects)
 			plain := o
 			plain.Token, plain.Keys = false, false
-			strawman, err := workload.ServeRaw(turns, plain)
-			if err != nil {
-				return nil, nil, err
-			}
-			c.add(strawman.Close)
-			return rate(o.Connections, e.For, h.Meters(), served.Send), rate(o.Connections, e.For, disk.Meters(), strawman.Send), nil
+			strawman := keep(c, fail.Must(workload.ServeRaw(turns, plain)))
+			return rate(o.Connections, c.For, h.Meters(), served.Send), rate(o.Connections, c.For, disk.Meters(), strawman.Send)
 		}),
 	}
 }

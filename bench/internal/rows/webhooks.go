@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
 )
@@ -16,21 +17,10 @@ func p37(s Size) (cases []*Case) {
 			ID: "P37", What: "webhooks, event to answer on the loopback, 64 callers", Size: fmt.Sprintf("subscriptions=%d", subscriptions), N: float64(subscriptions), Unit: "/s",
 			Against: "empty tasks of a worker pool",
 			Targets: []Target{atLeast(3000, "≥ 3,000/s")},
-			Prepare: prepared(func(_ context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-				dir, err := c.dir(e)
-				if err != nil {
-					return nil, nil, err
-				}
-				w, err := workload.OpenWebhooks(dir, subscriptions)
-				if err != nil {
-					return nil, nil, err
-				}
-				c.add(w.Close)
-				p, err := c.pool(e, workerpool.AtOnce)
-				if err != nil {
-					return nil, nil, err
-				}
-				return amount(n, w.Meters(), func(ctx context.Context) error { return w.Deliver(ctx, n) }), tasks(p, n), nil
+			Prepare: prepared(func(_ context.Context, c *setup) (ours, reference Side) {
+				w := keep(c, fail.Must(workload.OpenWebhooks(c.dir(), subscriptions)))
+				p := c.pool(workerpool.AtOnce)
+				return amount(n, w.Meters(), func(ctx context.Context) error { return w.Deliver(ctx, n) }), tasks(p, n)
 			}),
 		})
 	}

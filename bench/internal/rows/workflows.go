@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/object"
@@ -15,22 +16,10 @@ import (
 
 // steps opens a host with a workflow of empty steps, and the reference with the batches of a
 // run of three.
-func (c *closers) steps(e *Env, atOnce int) (*workload.Steps, *workload.RawRuns, *measure.Disk, error) {
-	dir, err := c.dir(e)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	s, err := workload.OpenSteps(dir, atOnce, object.Options{})
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	c.add(s.Close)
-	db, disk, err := c.raw(e)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	r, err := workload.NewRawRuns(db, 3)
-	return s, r, disk, err
+func (c *setup) steps(atOnce int) (*workload.Steps, *workload.RawRuns, *measure.Disk) {
+	s := keep(c, fail.Must(workload.OpenSteps(c.dir(), atOnce, object.Options{})))
+	db, disk := c.raw()
+	return s, fail.Must(workload.NewRawRuns(db, 3)), disk
 }
 
 // p20 is the latency of the steps of one workflow.
@@ -39,20 +28,14 @@ func p20(s Size) []*Case {
 	return []*Case{{
 		ID: "P20", What: "one workflow, empty steps, p50", Unit: "µs", Against: "one synced commit, p50",
 		Targets: []Target{times(1.2, 20, "≤ 1.2 × reference + 20 µs")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			w, _, _, err := c.steps(e, 1)
-			if err != nil {
-				return nil, nil, err
-			}
-			turns, disk, err := c.turns(e, 1)
-			if err != nil {
-				return nil, nil, err
-			}
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			w, _, _ := c.steps(1)
+			turns, disk := c.turns(1)
 			return func(context.Context) (Sample, error) {
 				meters := measure.Start(w.Meters())
 				lat, err := w.Alone(n)
 				return Sample{Value: lat.P50, Lat: &lat, Costs: meters.PerOp(int64(n))}, err
-			}, median(e.For, disk.Meters(), turns.Commit), nil
+			}, median(c.For, disk.Meters(), turns.Commit)
 		}),
 	}}
 }
@@ -64,17 +47,14 @@ func p21(s Size) []*Case {
 	return []*Case{{
 		ID: "P21", What: fmt.Sprintf("64 workflows of %d steps", steps), Unit: "/s", Against: "synced commits of the row of such a step, 64 callers",
 		Targets: []Target{ratio(0.7), cost("allocs", 10, "≤ 10 allocations"), processorTimes(2.5, "≤ 2.5 × the reference's processor time")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			w, r, disk, err := c.steps(e, workflows)
-			if err != nil {
-				return nil, nil, err
-			}
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			w, r, disk := c.steps(workflows)
 			n := workflows * steps
 			return amount(n, w.Meters(), func(ctx context.Context) error {
 					return measure.Each(ctx, workflows, workflows, func(int) error { return w.Run(steps) })
 				}), amount(n, disk.Meters(), func(ctx context.Context) error {
 					return measure.Each(ctx, workflows, n, r.Step)
-				}), nil
+				})
 		}),
 	}}
 }
@@ -87,16 +67,13 @@ func p22(s Size) []*Case {
 		ID: "P22", What: "workflows of 3 steps, start to result, 1,024 at a time", Size: fmt.Sprintf("workflows=%d", n), N: float64(n), Unit: "/s",
 		Against: "the same 4 batches in bare Pebble",
 		Targets: []Target{ratio(0.35), processor(90, "≤ 90 µs of processor time"), cost("allocs", 100, "≤ 100 allocations")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			w, r, disk, err := c.steps(e, atOnce)
-			if err != nil {
-				return nil, nil, err
-			}
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			w, r, disk := c.steps(atOnce)
 			return amount(n, w.Meters(), func(ctx context.Context) error {
 					return measure.Each(ctx, atOnce, n, func(int) error { return w.Run(3) })
 				}), amount(n, disk.Meters(), func(ctx context.Context) error {
 					return measure.Each(ctx, atOnce, n, r.Run)
-				}), nil
+				})
 		}),
 	}}
 }
@@ -110,54 +87,37 @@ func p23(s Size) []*Case {
 			atMost(700, "≤ 700 B"), cost("goroutines of 1,000", 0, "no goroutine"),
 			cost("bytes left when evicted", 16, "evicted 0 B (within 16 B)"),
 		},
-		Prepare: prepared(func(ctx context.Context, e *Env, _ *closers) (ours, reference Side, err error) {
-			return func(ctx context.Context) (Sample, error) { return asleep(ctx, e, n) }, nil, nil
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			return asleep(c.Env, n), nil
 		}),
 	}}
 }
 
 // asleep starts n runs that sleep for a day, and measures the memory and the disk that they
 // take.
-func asleep(ctx context.Context, e *Env, n int) (_ Sample, err error) {
-	c := &closers{}
-	defer func() { err = errors.Join(err, c.close()) }()
-	dir, err := c.dir(e)
-	if err != nil {
-		return Sample{}, err
-	}
-	w, err := workload.OpenSleepers(dir, 1000)
-	if err != nil {
-		return Sample{}, err
-	}
-	costs, err := asleepInMemory(ctx, w, n)
-	if err = errors.Join(err, w.Close()); err != nil {
-		return Sample{}, err
-	}
-	engine, err := pebblestore.Open(dir, pebblestore.Options{})
-	if err != nil {
-		return Sample{}, err
-	}
-	c.add(engine.Close)
-	stored, err := compact(ctx, workload.Database(engine))
-	return Sample{Value: float64(stored) / float64(n), Costs: costs}, err
+func asleep(e *Env, n int) Side {
+	return fresh(e, func(ctx context.Context, c *setup) (Sample, error) {
+		dir := c.dir()
+		w := fail.Must(workload.OpenSleepers(dir, 1000))
+		costs, err := asleepInMemory(ctx, w, n)
+		fail.On(errors.Join(err, w.Close()))
+		engine := keep(c, fail.Must(pebblestore.Open(dir, pebblestore.Options{})))
+		stored, err := compact(ctx, workload.Database(engine))
+		return Sample{Value: float64(stored) / float64(n), Costs: costs}, err
+	})
 }
 
 // asleepInMemory starts the runs and returns the costs of each. The memory is compared
 // before and after all of them were in memory once more, so that the caches which the start
 // has filled are not counted.
-func asleepInMemory(ctx context.Context, w *workload.Sleepers, n int) (measure.Costs, error) {
+func asleepInMemory(ctx context.Context, w *workload.Sleepers, n int) (costs measure.Costs, err error) {
+	defer fail.Caught(&err)
 	goroutines, meters := runtime.NumGoroutine(), measure.Start(w.Meters())
-	if err := w.Start(ctx, n, time.Now().Add(24*time.Hour)); err != nil {
-		return nil, err
-	}
-	costs := meters.PerOp(int64(n))
-	if err := w.Wake(ctx); err != nil {
-		return nil, err
-	}
+	fail.On(w.Start(ctx, n, time.Now().Add(24*time.Hour)))
+	costs = meters.PerOp(int64(n))
+	fail.On(w.Wake(ctx))
 	before := measure.HeapBytes()
-	if err := w.Wake(ctx); err != nil {
-		return nil, err
-	}
+	fail.On(w.Wake(ctx))
 	left, more := measure.HeapBytes()-before, runtime.NumGoroutine()-goroutines
 	costs["goroutines of 1,000"], costs["bytes left when evicted"] = float64(1000*max(more, 0)/n), left/float64(n)
 	return costs, nil
@@ -165,21 +125,10 @@ func asleepInMemory(ctx context.Context, w *workload.Sleepers, n int) (measure.C
 
 // sleepersDue opens a new host for each round, with sleeping runs that are due at once.
 func sleepersDue(e *Env, n int) Side {
-	return func(ctx context.Context) (_ Sample, err error) {
-		c := &closers{}
-		defer func() { err = errors.Join(err, c.close()) }()
-		dir, err := c.dir(e)
-		if err != nil {
-			return Sample{}, err
-		}
-		w, err := workload.OpenSleepers(dir, n)
-		if err != nil {
-			return Sample{}, err
-		}
-		c.add(w.Close)
-		d, costs, err := w.Due(ctx, n)
+	return fresh(e, func(ctx context.Context, c *setup) (Sample, error) {
+		d, costs, err := keep(c, fail.Must(workload.OpenSleepers(c.dir(), n))).Due(ctx, n)
 		return Sample{Value: d.Seconds(), Costs: costs}, err
-	}
+	})
 }
 
 // p23Due is many sleeping runs that are due at once.
@@ -189,8 +138,8 @@ func p23Due(s Size) []*Case {
 		ID: "P23", What: "workflows asleep due at once, until the next step of all is stored", Size: fmt.Sprintf("due=%d", n), N: float64(n), Unit: "s",
 		Against: "P7: as many alarms due at once",
 		Targets: []Target{times(12, 0, "≤ 12 × reference")},
-		Prepare: prepared(func(_ context.Context, e *Env, _ *closers) (ours, reference Side, err error) {
-			return sleepersDue(e, n), drain(e, n), nil
+		Prepare: prepared(func(_ context.Context, c *setup) (ours, reference Side) {
+			return sleepersDue(c.Env, n), drain(c.Env, n)
 		}),
 	}}
 }
@@ -202,20 +151,14 @@ func p23Floor(s Size) []*Case {
 		ID: "P23", What: "workflows asleep due at once, beside the same batches", Size: fmt.Sprintf("due=%d", n), N: float64(n), Unit: "s",
 		Against: "the same 3 batches of each in bare Pebble, 1,024 runs at a time",
 		Targets: []Target{times(1/0.35, 0, "≥ 0.35 × as many as the reference")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			db, disk, err := c.raw(e)
-			if err != nil {
-				return nil, nil, err
-			}
-			r, err := workload.NewRawSleepers(ctx, db)
-			if err != nil {
-				return nil, nil, err
-			}
-			return sleepersDue(e, n), func(ctx context.Context) (Sample, error) {
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			db, disk := c.raw()
+			r := fail.Must(workload.NewRawSleepers(ctx, db))
+			return sleepersDue(c.Env, n), func(ctx context.Context) (Sample, error) {
 				meters, start := measure.Start(disk.Meters()), time.Now()
 				err := measure.Each(ctx, 1024, n, r.Run)
 				return Sample{Value: time.Since(start).Seconds(), Costs: meters.PerOp(int64(n))}, err
-			}, nil
+			}
 		}),
 	}}
 }
@@ -238,13 +181,10 @@ func p24(s Size) (cases []*Case) {
 				ID: "P24", What: "repeat of a history, cold object, " + kind.values + ", p50", Size: fmt.Sprintf("entries=%d", n), N: float64(n), Unit: "µs",
 				Against: "the same wake without a history, p50",
 				Targets: []Target{times(1, more, fmt.Sprintf("≤ reference + %.3g ms", more/1e3))},
-				Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-					ours, err = c.cold(ctx, e, workload.Wake{Runs: runs, Entries: n, Structs: kind.structs})
-					if err != nil {
-						return nil, nil, err
-					}
-					reference, err = c.cold(ctx, e, workload.Wake{Runs: runs})
-					return ours, reference, err
+				Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+					ours = c.cold(ctx, workload.Wake{Runs: runs, Entries: n, Structs: kind.structs})
+					reference = c.cold(ctx, workload.Wake{Runs: runs})
+					return ours, reference
 				}),
 			})
 		}
@@ -253,29 +193,18 @@ func p24(s Size) (cases []*Case) {
 }
 
 // wakes opens a host with runs that wait for signals.
-func (c *closers) wakes(ctx context.Context, e *Env, o workload.Wake) (*workload.Wakes, error) {
-	dir, err := c.dir(e)
-	if err != nil {
-		return nil, err
-	}
-	w, err := workload.OpenWakes(ctx, dir, o)
-	if err == nil {
-		c.add(w.Close)
-	}
-	return w, err
+func (c *setup) wakes(ctx context.Context, o workload.Wake) *workload.Wakes {
+	return keep(c, fail.Must(workload.OpenWakes(ctx, c.dir(), o)))
 }
 
 // cold opens a host with runs that leave memory soon, and wakes each of them.
-func (c *closers) cold(ctx context.Context, e *Env, o workload.Wake) (Side, error) {
+func (c *setup) cold(ctx context.Context, o workload.Wake) Side {
 	o.IdleAfter = 50 * time.Millisecond
-	w, err := c.wakes(ctx, e, o)
-	if err != nil {
-		return nil, err
-	}
+	w := c.wakes(ctx, o)
 	return func(ctx context.Context) (Sample, error) {
 		lat, costs, err := w.Cold(ctx)
 		return Sample{Value: lat.P50, Lat: &lat, Costs: costs}, err
-	}, nil
+	}
 }
 
 // p25 is an open after the death of a process with many runs in a step.
@@ -288,43 +217,28 @@ func p29(s Size) []*Case {
 	return []*Case{{
 		ID: "P29", What: "signal to a sleeping workflow, until its next step is stored, p50", Unit: "µs", Against: "one synced commit, p50",
 		Targets: []Target{times(3, 100, "≤ 3 × reference + 100 µs")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			ours, err = c.signals(ctx, e, s)
-			if err != nil {
-				return nil, nil, err
-			}
-			turns, disk, err := c.turns(e, 1)
-			if err != nil {
-				return nil, nil, err
-			}
-			return ours, median(e.For, disk.Meters(), turns.Commit), nil
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			ours = c.signals(ctx, s)
+			turns, disk := c.turns(1)
+			return ours, median(c.For, disk.Meters(), turns.Commit)
 		}),
 	}, {
 		ID: "P29", What: "signal to a sleeping workflow, beside the same batches, p50", Unit: "µs", Against: "the same 3 batches in bare Pebble, one after another, p50",
 		Targets: []Target{times(1, 100, "≤ reference + 100 µs")},
-		Prepare: prepared(func(ctx context.Context, e *Env, c *closers) (ours, reference Side, err error) {
-			ours, err = c.signals(ctx, e, s)
-			if err != nil {
-				return nil, nil, err
-			}
-			db, disk, err := c.raw(e)
-			if err != nil {
-				return nil, nil, err
-			}
-			r, err := workload.NewRawWakes(ctx, db)
-			if err != nil {
-				return nil, nil, err
-			}
-			return ours, median(e.For, disk.Meters(), r.Run), nil
+		Prepare: prepared(func(ctx context.Context, c *setup) (ours, reference Side) {
+			ours = c.signals(ctx, s)
+			db, disk := c.raw()
+			r := fail.Must(workload.NewRawWakes(ctx, db))
+			return ours, median(c.For, disk.Meters(), r.Run)
 		}),
 	}}
 }
 
 // signals opens a host with runs that wait for signals, and sends them.
-func (c *closers) signals(ctx context.Context, e *Env, s Size) (Side, error) {
-	w, err := c.wakes(ctx, e, workload.Wake{Runs: pick(s, 20, hot, hot), Anew: true})
+func (c *setup) signals(ctx context.Context, s Size) Side {
+	w := c.wakes(ctx, workload.Wake{Runs: pick(s, 20, hot, hot), Anew: true})
 	return func(ctx context.Context) (Sample, error) {
-		q, costs, err := w.Warm(ctx, e.For)
+		q, costs, err := w.Warm(ctx, c.For)
 		return Sample{Value: q.P50, Lat: &q, Costs: costs}, err
-	}, err
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
@@ -43,7 +44,7 @@ func (s *starts) work(_ context.Context, t *workerpool.Task[int]) (struct{}, err
 }
 
 // fair saturates a pool and looks in which order its tasks began.
-func fair(ctx context.Context, o Options, r *Result) error {
+func fair(ctx context.Context, o Options, r *Result) {
 	n := o.of(100_000, 3000)
 	var byQueue, byPriority []workerpool.Item[int]
 	for i := range n {
@@ -52,52 +53,35 @@ func fair(ctx context.Context, o Options, r *Result) error {
 		}
 		byPriority = append(byPriority, workerpool.Item[int]{In: i, Options: []workerpool.Option{workerpool.Priority(priorities[i%len(priorities)])}})
 	}
-	order, err := saturate(ctx, filepath.Join(o.Dir, "weights"), byQueue)
-	if err != nil {
-		return err
-	}
-	judgeWeights(r, order, n)
-	if order, err = saturate(ctx, filepath.Join(o.Dir, "priorities"), byPriority); err != nil {
-		return err
-	}
-	judgePriorities(r, order)
-	return nil
+	judgeWeights(r, saturate(ctx, filepath.Join(o.Dir, "weights"), byQueue), n)
+	judgePriorities(r, saturate(ctx, filepath.Join(o.Dir, "priorities"), byPriority))
 }
 
 // saturate queues the items while the pool is paused, and returns the order in
 // which they began.
-func saturate(ctx context.Context, dir string, items []workerpool.Item[int]) ([]start, error) {
+func saturate(ctx context.Context, dir string, items []workerpool.Item[int]) []start {
 	s := &starts{left: len(items), done: make(chan struct{})}
 	pool := workerpool.New(workerpool.Config[int, struct{}]{
 		Name: "fair", Partitions: 4, Concurrency: 16, Retention: jobs.Retention{Completed: workerpool.AtOnce, Cancelled: workerpool.AtOnce}, Queues: weights, Work: s.work,
 	})
-	h, err := workload.OpenHost(dir, object.Options{}, pool)
-	if err != nil {
-		return nil, err
-	}
+	h := fail.Must(workload.OpenHost(dir, object.Options{}, pool))
 	defer h.Close()
-	if err := pool.Pause(ctx, h); err != nil {
-		return nil, err
-	}
+	fail.On(pool.Pause(ctx, h))
 	const each = 10_000
 	for len(items) > 0 {
 		some := items[:min(each, len(items))]
-		if _, err := pool.EnqueueBatch(ctx, h, some); err != nil {
-			return nil, err
-		}
+		fail.Must(pool.EnqueueBatch(ctx, h, some))
 		items = items[len(some):]
 	}
-	if err := pool.Resume(ctx, h); err != nil {
-		return nil, err
-	}
+	fail.On(pool.Resume(ctx, h))
 	select {
 	case <-s.done:
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		fail.On(context.Cause(ctx))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.order, nil
+	return s.order
 }
 
 // judgeWeights compares the share of each queue with its weight for as long as

@@ -2,10 +2,12 @@ package scale
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/object"
@@ -13,20 +15,15 @@ import (
 
 // fireAll opens a store with overdue alarms only, and watches the rate at which they
 // fire, because each fired alarm leaves a tombstone at the head of the index.
-func fireAll(ctx context.Context, o Options, r *Result) error {
+func fireAll(ctx context.Context, o Options, r *Result) {
 	n := o.of(10_000_000, 10_000)
 	dir := filepath.Join(o.Dir, "store")
-	if err := makeOverdue(ctx, dir, n); err != nil {
-		return err
-	}
+	fail.On(makeOverdue(ctx, dir, n))
 	a := &workload.Alarms{}
 	def := a.Definition()
 	all := a.Expect(n)
 	start := time.Now()
-	h, err := workload.OpenHost(dir, object.Options{MaxLive: liveCap}, def)
-	if err != nil {
-		return err
-	}
+	h := fail.Must(workload.OpenHost(dir, object.Options{MaxLive: liveCap}, def))
 	a.Host = h
 	defer h.Close()
 	var fired, heap [][2]float64
@@ -35,12 +32,10 @@ func fireAll(ctx context.Context, o Options, r *Result) error {
 		fired = append(fired, [2]float64{at, float64(a.Fired())})
 		heap = append(heap, [2]float64{at, heapMiB()})
 	})
-	err = a.Wait(ctx, all)
+	err := a.Wait(ctx, all)
 	total := time.Since(start)
 	sampler.stop()
-	if err != nil {
-		return err
-	}
+	fail.On(err)
 	rates := slope(fired)
 	r.figure("alarms", float64(n), "")
 	r.figure("open until the last was done", total.Seconds(), "s")
@@ -53,7 +48,6 @@ func fireAll(ctx context.Context, o Options, r *Result) error {
 	r.Curves = append(r.Curves,
 		Curve{"alarms fired in a row", "alarms fired", "alarms/s", thin(rates, 200)},
 		Curve{"heap while alarms fire in a row", "seconds", "MiB", thin(heap, 200)})
-	return nil
 }
 
 func makeOverdue(ctx context.Context, dir string, n int) error {
@@ -75,29 +69,19 @@ func slope(counts [][2]float64) (rates [][2]float64) {
 
 // overdue measures calls of other objects while many overdue alarms fire, and the
 // same calls without.
-func overdue(ctx context.Context, o Options, r *Result) error {
+func overdue(ctx context.Context, o Options, r *Result) {
 	const callers, objects = 16, 1000
 	n := o.of(1_000_000, 5000)
-	quiet, err := workload.OpenCounters(filepath.Join(o.Dir, "quiet"), objects, object.Options{})
-	if err != nil {
-		return err
-	}
+	quiet := fail.Must(workload.OpenCounters(filepath.Join(o.Dir, "quiet"), objects, object.Options{}))
 	normal, err := measure.Closed(ctx, callers, o.For, quiet.Increment)
-	if err = firstOf(err, quiet.Close()); err != nil {
-		return err
-	}
+	fail.On(errors.Join(err, quiet.Close()))
 	dir := filepath.Join(o.Dir, "overdue")
-	if err := makeOverdue(ctx, dir, n); err != nil {
-		return err
-	}
+	fail.On(makeOverdue(ctx, dir, n))
 	a := &workload.Alarms{}
 	def := a.Definition()
 	all := a.Expect(n)
 	before := measure.HeapBytes() / (1 << 20)
-	busy, err := workload.OpenCounters(dir, objects, object.Options{MaxLive: liveCap}, def)
-	if err != nil {
-		return err
-	}
+	busy := fail.Must(workload.OpenCounters(dir, objects, object.Options{MaxLive: liveCap}, def))
 	defer busy.Close()
 	a.Host = busy.Host
 	var heap [][2]float64
@@ -116,9 +100,7 @@ func overdue(ctx context.Context, o Options, r *Result) error {
 	cancel()
 	waiting.Wait()
 	sampler.stop()
-	if err = firstOf(err, waited); err != nil {
-		return err
-	}
+	fail.On(errors.Join(err, waited))
 	r.figure("overdue alarms", float64(n), "")
 	r.figure("fired in", meanwhile.Elapsed.Seconds(), "s")
 	r.figure("durable call, p50, none overdue", normal.Lat.P50, "µs")
@@ -128,14 +110,4 @@ func overdue(ctx context.Context, o Options, r *Result) error {
 	r.figure("durable call, slowest, meanwhile", meanwhile.Lat.Max, "µs")
 	more := highest(heap) - before
 	r.check("heap at most, beside the heap before", more, "MiB", "≤ 512", more <= 512)
-	return nil
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -19,7 +20,7 @@ import (
 
 // debounced adds events to many debounce objects at random, and then waits until
 // each has been flushed.
-func debounced(ctx context.Context, o Options, r *Result) error {
+func debounced(ctx context.Context, o Options, r *Result) {
 	n := o.of(100_000, 500)
 	var flushed, flushes atomic.Int64
 	job := debounce.New(debounce.Config[workload.Event, struct{}]{
@@ -30,10 +31,7 @@ func debounced(ctx context.Context, o Options, r *Result) error {
 			return nil
 		},
 	})
-	h, err := workload.OpenHost(filepath.Join(o.Dir, "store"), object.Options{}, job)
-	if err != nil {
-		return err
-	}
+	h := fail.Must(workload.OpenHost(filepath.Join(o.Dir, "store"), object.Options{}, job))
 	defer h.Close()
 	var heap [][2]float64
 	sampler := sample(ctx, 100*time.Millisecond, func(at float64) { heap = append(heap, [2]float64{at, heapMiB()}) })
@@ -42,11 +40,9 @@ func debounced(ctx context.Context, o Options, r *Result) error {
 		_, err := job.Add(ctx, h, workload.Name(rand.IntN(n)), workload.Event{N: i}, debounce.EventID("event "+strconv.Itoa(i)))
 		return err
 	})
-	if err != nil {
-		return err
-	}
+	fail.On(err)
 	if err := until(ctx, 2*time.Minute, func() bool { return flushed.Load() >= run.Ops }); err != nil {
-		return fmt.Errorf("%d of %d events were flushed: %w", flushed.Load(), run.Ops, err)
+		fail.On(fmt.Errorf("%d of %d events were flushed: %w", flushed.Load(), run.Ops, err))
 	}
 	sampler.stop()
 	r.figure("objects", float64(n), "")
@@ -56,7 +52,6 @@ func debounced(ctx context.Context, o Options, r *Result) error {
 	extra := flushed.Load() - run.Ops
 	r.check("events flushed more than once", float64(extra), "", "none", extra == 0)
 	r.figure("heap at most", highest(heap), "MiB")
-	return nil
 }
 
 // until polls a condition, for at most limit.
@@ -75,7 +70,7 @@ func until(ctx context.Context, limit time.Duration, met func() bool) error {
 
 // continuously lets many continuous jobs run once a period, begun evenly over the
 // first, and measures the second.
-func continuously(ctx context.Context, o Options, r *Result) error {
+func continuously(ctx context.Context, o Options, r *Result) {
 	n := o.of(100_000, 200)
 	var measuring atomic.Bool
 	var runs atomic.Int64
@@ -92,26 +87,21 @@ func continuously(ctx context.Context, o Options, r *Result) error {
 			return nil
 		},
 	})
-	h, err := workload.OpenHost(filepath.Join(o.Dir, "store"), object.Options{}, job)
-	if err != nil {
-		return err
-	}
+	h := fail.Must(workload.OpenHost(filepath.Join(o.Dir, "store"), object.Options{}, job))
 	defer h.Close()
 	perSecond := float64(n) / o.Period.Seconds()
-	_, err = measure.Open(ctx, perSecond, o.Period, 64, func(i int) error {
+	_, err := measure.Open(ctx, perSecond, o.Period, 64, func(i int) error {
 		_, err := job.Start(ctx, h, workload.Name(i), 0)
 		return err
 	}, nil)
-	if err != nil {
-		return err
-	}
+	fail.On(err)
 	measuring.Store(true)
 	meters := measure.Start(h.Meters())
 	start := time.Now()
 	select {
 	case <-time.After(o.Period):
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		fail.On(context.Cause(ctx))
 	}
 	measuring.Store(false)
 	took := time.Since(start)
@@ -129,5 +119,4 @@ func continuously(ctx context.Context, o Options, r *Result) error {
 		r.figure(name+" of a run", costs[name], "")
 	}
 	r.figure("heap", heapMiB(), "MiB")
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/workerpool"
@@ -72,14 +73,13 @@ func (k *keyed) work(ctx context.Context, t *workerpool.Task[keyTask]) (struct{}
 
 // submit queues n tasks, spread over all keys, and hot ones among them if asked
 // for: one for each tenth.
-func (k *keyed) submit(ctx context.Context, n int, hot bool) error {
+func (k *keyed) submit(ctx context.Context, n int, hot bool) {
 	const each = 10_000
 	k.left.Store(int64(n))
 	var items []workerpool.Item[keyTask]
-	flush := func() error {
-		_, err := k.pool.EnqueueBatch(ctx, k.host, items)
+	flush := func() {
+		fail.Must(k.pool.EnqueueBatch(ctx, k.host, items))
 		items = items[:0]
-		return err
 	}
 	add := func(t keyTask, key string) {
 		items = append(items, workerpool.Item[keyTask]{In: t, Options: []workerpool.Option{workerpool.Key(key)}})
@@ -91,34 +91,26 @@ func (k *keyed) submit(ctx context.Context, n int, hot bool) error {
 			add(keyTask{-1, 0}, hotKey)
 		}
 		if len(items) >= each-1 {
-			if err := flush(); err != nil {
-				return err
-			}
+			flush()
 		}
 	}
-	return flush()
+	flush()
 }
 
 // run queues the tasks while the pool is paused, and measures from its resumption
 // to the end of the last task of the keys that are not hot.
-func (k *keyed) run(ctx context.Context, n int, hot bool) (queued, ran time.Duration, err error) {
-	if err := k.pool.Pause(ctx, k.host); err != nil {
-		return 0, 0, err
-	}
+func (k *keyed) run(ctx context.Context, n int, hot bool) (queued, ran time.Duration) {
+	fail.On(k.pool.Pause(ctx, k.host))
 	start := time.Now()
-	if err := k.submit(ctx, n, hot); err != nil {
-		return 0, 0, err
-	}
+	k.submit(ctx, n, hot)
 	queued, start = time.Since(start), time.Now()
-	if err := k.pool.Resume(ctx, k.host); err != nil {
-		return queued, 0, err
-	}
+	fail.On(k.pool.Resume(ctx, k.host))
 	select {
 	case <-k.done:
 	case <-ctx.Done():
-		return queued, 0, context.Cause(ctx)
+		fail.On(context.Cause(ctx))
 	}
-	return queued, time.Since(start), nil
+	return queued, time.Since(start)
 }
 
 // shut ends the host without waiting for the queued tasks.
@@ -129,19 +121,13 @@ func (k *keyed) shut() {
 }
 
 // keys runs many tasks over many keys, and again with a hot key among them.
-func keys(ctx context.Context, o Options, r *Result) error {
+func keys(ctx context.Context, o Options, r *Result) {
 	n, count := o.of(1_000_000, 5000), o.of(100_000, 500)
 	took := map[bool]time.Duration{}
 	for _, hot := range []bool{false, true} {
-		k, err := openKeyed(filepath.Join(o.Dir, fmt.Sprint("hot-", hot)), count)
-		if err != nil {
-			return err
-		}
+		k := fail.Must(openKeyed(filepath.Join(o.Dir, fmt.Sprint("hot-", hot)), count))
 		defer k.shut()
-		queued, ran, err := k.run(ctx, n, hot)
-		if err != nil {
-			return err
-		}
+		queued, ran := k.run(ctx, n, hot)
 		took[hot] = ran
 		if !hot {
 			r.figure("tasks", float64(n), "")
@@ -158,5 +144,4 @@ func keys(ctx context.Context, o Options, r *Result) error {
 	r.figure("tasks a second, no hot key", float64(n)/took[false].Seconds(), "/s")
 	ratio := took[false].Seconds() / took[true].Seconds()
 	r.check("the same beside a hot key with a tenth as many tasks, in ratio", ratio, "", "≥ 0.8", ratio >= 0.8)
-	return nil
 }

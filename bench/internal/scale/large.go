@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/object"
@@ -20,24 +21,15 @@ const liveCap = 10_000
 
 // large opens a store with many objects and alarms, and a small one, and does the
 // same with both.
-func large(ctx context.Context, o Options, r *Result) error {
+func large(ctx context.Context, o Options, r *Result) {
 	n := o.of(10_000_000, 10_000)
-	small, err := openLarge(ctx, filepath.Join(o.Dir, "small"), 1000, nil)
-	if err != nil {
-		return err
-	}
+	small := fail.Must(openLarge(ctx, filepath.Join(o.Dir, "small"), 1000, nil))
 	defer small.Close()
-	big, err := openLarge(ctx, filepath.Join(o.Dir, "large"), n, r)
-	if err != nil {
-		return err
-	}
+	big := fail.Must(openLarge(ctx, filepath.Join(o.Dir, "large"), n, r))
 	defer big.Close()
-	for _, step := range []func(context.Context, Options, *Result, *stores) error{operations, fireSome, churn, scrub} {
-		if err := step(ctx, o, r, &stores{big, small, n}); err != nil {
-			return err
-		}
+	for _, step := range []func(context.Context, Options, *Result, *stores){operations, fireSome, churn, scrub} {
+		step(ctx, o, r, &stores{big, small, n})
 	}
-	return nil
 }
 
 type stores struct {
@@ -57,19 +49,13 @@ type store struct {
 // far away, and opens it.
 func openLarge(ctx context.Context, dir string, n int, r *Result) (*store, error) {
 	start := time.Now()
-	err := workload.Make(ctx, dir, workload.Fill{
+	fail.On(workload.Make(ctx, dir, workload.Fill{
 		Class: workload.CounterClass, Objects: n, Value: workload.Number8(1), First: time.Now().Add(24 * time.Hour), Step: time.Microsecond,
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	made, before := time.Since(start), measure.HeapBytes()
 	s := &store{alarms: &workload.Alarms{}, dir: dir, objects: n}
 	start = time.Now()
-	s.Counters, err = workload.OpenCounters(dir, n, object.Options{MaxLive: liveCap}, s.alarms.Definition())
-	if err != nil {
-		return nil, err
-	}
+	s.Counters = fail.Must(workload.OpenCounters(dir, n, object.Options{MaxLive: liveCap}, s.alarms.Definition()))
 	open := time.Since(start)
 	s.alarms.Host = s.Host
 	if err := s.Read(n / 2); err != nil {
@@ -91,7 +77,7 @@ func openLarge(ctx context.Context, dir string, n int, r *Result) (*store, error
 }
 
 // operations measures single operations, mostly on objects that are not in memory.
-func operations(ctx context.Context, o Options, r *Result, s *stores) error {
+func operations(ctx context.Context, o Options, r *Result, s *stores) {
 	far := time.Now().Add(48 * time.Hour)
 	id := func(h *store, i int) storage.ID {
 		return storage.ID{Class: workload.CounterClass, Name: workload.Name(i % h.objects)}
@@ -117,7 +103,7 @@ func operations(ctx context.Context, o Options, r *Result, s *stores) error {
 		for _, h := range []*store{s.small, s.big} {
 			run, err := measure.Closed(ctx, 1, o.For/10, func(int) error { return op.do(h, rand.IntN(h.objects)) })
 			if err != nil {
-				return fmt.Errorf("%s: %w", op.name, err)
+				fail.On(fmt.Errorf("%s: %w", op.name, err))
 			}
 			p50[h] = run.Lat.P50
 			if h == s.big {
@@ -127,29 +113,25 @@ func operations(ctx context.Context, o Options, r *Result, s *stores) error {
 		r.figure(op.name+": p50", p50[s.big], "µs")
 		r.figure(op.name+": p50 among 1,000 objects", p50[s.small], "µs")
 	}
-	return nil
 }
 
 // fireSome fires alarms before the many that are not due.
-func fireSome(ctx context.Context, o Options, r *Result, s *stores) error {
+func fireSome(ctx context.Context, o Options, r *Result, s *stores) {
 	n := o.of(100_000, 1000)
 	rate := map[*store]float64{}
 	for _, h := range []*store{s.small, s.big} {
 		d, _, _, err := h.alarms.Drain(ctx, n)
-		if err != nil {
-			return err
-		}
+		fail.On(err)
 		rate[h] = float64(n) / d.Seconds()
 	}
 	r.figure("alarms fired beside 1,000 objects", rate[s.small], "/s")
 	ratio := rate[s.big] / rate[s.small]
 	r.check("alarms fired beside all", rate[s.big], "/s", "≥ 1/1.3 of that beside 1,000", ratio >= 1/1.3)
-	return nil
 }
 
 // churn calls objects at random, most of which are not in memory, and writes to
 // some, and looks whether memory or disk grow.
-func churn(ctx context.Context, o Options, r *Result, s *stores) error {
+func churn(ctx context.Context, o Options, r *Result, s *stores) {
 	const callers = 64
 	var heap, disk [][2]float64
 	live := 0.0
@@ -167,9 +149,7 @@ func churn(ctx context.Context, o Options, r *Result, s *stores) error {
 		return s.big.Read(rand.IntN(s.objects))
 	})
 	sampler.stop()
-	if err != nil {
-		return err
-	}
+	fail.On(err)
 	r.figure("eviction churn, 64 callers, one in ten writes", run.PerSecond(), "calls/s")
 	r.figure("eviction churn: p99", run.Lat.P99, "µs")
 	r.check("live objects at most", live, "", fmt.Sprintf("≤ %d and the callers", liveCap), live <= liveCap+callers)
@@ -179,21 +159,19 @@ func churn(ctx context.Context, o Options, r *Result, s *stores) error {
 	r.Curves = append(r.Curves,
 		Curve{"heap under eviction churn", "seconds", "MiB", thin(heap, 200)},
 		Curve{"disk under eviction churn", "seconds", "MiB", thin(disk, 200)})
-	return nil
 }
 
 // scrub walks as many objects as it gets to.
-func scrub(ctx context.Context, o Options, r *Result, s *stores) error {
+func scrub(ctx context.Context, o Options, r *Result, s *stores) {
 	short, cancel := context.WithTimeout(ctx, o.For)
 	defer cancel()
 	start := time.Now()
 	seen, err := recovery.Scrub(short, s.big.Host.Host, recovery.ScrubOptions{Pause: time.Nanosecond})
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return err
+		fail.On(err)
 	}
 	r.figure("scrub without pauses", float64(seen.Objects)/time.Since(start).Seconds(), "objects/s")
 	r.check("findings of the scrub", float64(len(seen.Findings)), "", "none", len(seen.Findings) == 0)
-	return nil
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/raw"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
@@ -27,24 +28,15 @@ const keptUp = 0.98
 // GOMAXPROCS one greater: a flush then competes for a processor with threads, which the
 // kernel lets go first when they wake up, and not with goroutines, which wait until its
 // ten milliseconds are over.
-func load(ctx context.Context, o Options, r *Result) error {
+func load(ctx context.Context, o Options, r *Result) {
 	const callers, objects, ours = 1024, 1000, "holdfast"
-	h, err := workload.OpenCounters(filepath.Join(o.Dir, "ours"), objects, object.Options{})
-	if err != nil {
-		return err
-	}
+	h := fail.Must(workload.OpenCounters(filepath.Join(o.Dir, "ours"), objects, object.Options{}))
 	defer h.Close()
 	disk := measure.NewDisk()
-	db, err := raw.Open(filepath.Join(o.Dir, "raw"), disk)
-	if err != nil {
-		return err
-	}
+	db := fail.Must(raw.Open(filepath.Join(o.Dir, "raw"), disk))
 	defer db.Close()
 	turns := raw.NewTurns(db, objects)
-	most, err := measure.Closed(ctx, callers, o.For, h.Increment)
-	if err != nil {
-		return err
-	}
+	most := fail.Must(measure.Closed(ctx, callers, o.For, h.Increment))
 	r.figure("most durable increments, 1,024 callers, 1,000 objects", most.PerSecond(), "/s")
 	procs := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(procs)
@@ -70,10 +62,7 @@ func load(ctx context.Context, o Options, r *Result) error {
 			runtime.GOMAXPROCS(side.procs)
 			s := stalls{disk: side.disk}
 			rate := most.PerSecond() * float64(percent) / 100
-			run, err := measure.Open(ctx, rate, o.For, callers, side.op, s.done)
-			if err != nil {
-				return err
-			}
+			run := fail.Must(measure.Open(ctx, rate, o.For, callers, side.op, s.done))
 			name := fmt.Sprintf("%s at %d %%", side.name, percent)
 			kept := run.PerSecond() / rate
 			if s.behind = kept < keptUp; s.behind {
@@ -92,7 +81,6 @@ func load(ctx context.Context, o Options, r *Result) error {
 	for _, side := range sides {
 		r.Curves = append(r.Curves, *curves[side.name][0], *curves[side.name][1])
 	}
-	return nil
 }
 
 // stalls are the calls that took longer than stallBound; those that lie close

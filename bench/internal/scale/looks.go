@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 	"github.com/holdfast-dev/holdfast/bench/internal/measure"
 	"github.com/holdfast-dev/holdfast/bench/internal/workload"
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -50,22 +51,17 @@ type watched struct {
 // looks asks for each list, page and answer of the server, at rest and then while callers increment,
 // and measures how long each takes. Then a team asks for it, and the calls that the callers lose to the team are counted. All
 // tasks of the store are pending, and it has a job for each hundred objects.
-func looks(ctx context.Context, o Options, r *Result) (err error) {
+func looks(ctx context.Context, o Options, r *Result) {
 	n := o.of(10_000_000, 10_000)
-	w, err := openWatched(ctx, o, n, r)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.end()) }()
+	w := fail.Must(openWatched(ctx, o, n, r))
+	defer w.end()
 	var alone, team, beside calls
 	for i, look := range w.looks() {
 		atRest := besideCalls
 		if n <= 1_000_000 && !strings.HasPrefix(look.name, "page: ") {
 			atRest = fewObjects
 		}
-		if err := look.at(ctx, w, o.For, r, "at rest", atRest); err != nil {
-			return err
-		}
+		fail.On(look.at(ctx, w, o.For, r, "at rest", atRest))
 		halves := []func() error{
 			func() error { return alone.count(ctx, w, func() error { return pause(ctx, o.For/2) }) },
 			func() error {
@@ -73,14 +69,9 @@ func looks(ctx context.Context, o Options, r *Result) (err error) {
 			},
 		}
 		for half := range halves { // the one that comes first takes turns, because the callers have just begun then
-			if err := halves[(i+half)%2](); err != nil {
-				return err
-			}
+			fail.On(halves[(i+half)%2]())
 		}
-		err := beside.count(ctx, w, func() error { return look.at(ctx, w, o.For, r, "beside calls", besideCalls) })
-		if err != nil {
-			return err
-		}
+		fail.On(beside.count(ctx, w, func() error { return look.at(ctx, w, o.For, r, "beside calls", besideCalls) }))
 	}
 	r.figure("durable increments, 64 callers, without looks", alone.perSecond(), "/s")
 	r.figure("durable increments, 64 callers, beside 10 looks a second", team.perSecond(), "/s")
@@ -88,7 +79,6 @@ func looks(ctx context.Context, o Options, r *Result) (err error) {
 	kept := team.perSecond() / alone.perSecond()
 	r.check("increments beside 10 looks a second / without", kept, "", "≥ 0.95", kept >= 0.95)
 	r.figure("increments beside 50 looks a second / without", beside.perSecond()/alone.perSecond(), "")
-	return nil
 }
 
 // calls are those of callers over some times.
@@ -136,12 +126,9 @@ func pause(ctx context.Context, d time.Duration) error {
 // openWatched makes a store of n objects and the jobs and tasks beside them, and serves it.
 func openWatched(ctx context.Context, o Options, n int, r *Result) (*watched, error) {
 	start, dir := time.Now(), filepath.Join(o.Dir, "store")
-	err := workload.Make(ctx, dir, workload.Fill{
+	fail.On(workload.Make(ctx, dir, workload.Fill{
 		Class: workload.CounterClass, Objects: n, Value: workload.Number8(1), First: time.Now().Add(24 * time.Hour), Step: time.Microsecond,
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	r.figure("objects", float64(n), "")
 	r.figure("made in", time.Since(start).Seconds(), "s")
 	w := &watched{objects: n, runs: n / 100, keys: n / 100}
@@ -154,10 +141,7 @@ func openWatched(ctx context.Context, o Options, n int, r *Result) (*watched, er
 		Run: func(context.Context, *continuous.Run[int]) error { return nil },
 	})
 	start = time.Now()
-	w.Counters, err = workload.OpenCounters(dir, n, object.Options{MaxLive: liveCap}, w.pool, w.jobs)
-	if err != nil {
-		return nil, err
-	}
+	w.Counters = fail.Must(workload.OpenCounters(dir, n, object.Options{MaxLive: liveCap}, w.pool, w.jobs))
 	r.figure("open", millis(time.Since(start)), "ms")
 	tasks := n / 10
 	if o.Tasks > 0 {

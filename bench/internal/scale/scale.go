@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/bench/internal/fail"
 )
 
 // Options say how large and how long.
@@ -77,7 +79,7 @@ func (r *Result) Held() bool {
 // Scenario is one of those that Run runs.
 type Scenario struct {
 	Name, What string
-	run        func(ctx context.Context, o Options, r *Result) error
+	run        func(ctx context.Context, o Options, r *Result)
 }
 
 // Scenarios are all of them.
@@ -120,10 +122,17 @@ func (s Scenario) Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	o.Dir = dir
 	start := time.Now()
-	err = s.run(ctx, o, r)
+	err = s.caught(ctx, o, r)
 	r.Seconds = time.Since(start).Seconds()
 	if err != nil {
 		err = fmt.Errorf("%s: %w", s.Name, err)
 	}
 	return r, errors.Join(err, os.RemoveAll(dir))
+}
+
+// caught runs the scenario until it ends or fails.
+func (s Scenario) caught(ctx context.Context, o Options, r *Result) (err error) {
+	defer fail.Caught(&err)
+	s.run(ctx, o, r)
+	return nil
 }

@@ -4,11 +4,10 @@
 //	go run ./internal/prove/mutants
 //	go run ./internal/prove/mutants -only commit-without-sync -v
 //
-// Each file testdata/NAME.mutant is a bug: the promise it breaks, the test that
-// must find it, and the lines it changes in a function.
+// Each file testdata/NAME.mutant is a bug: the promise it breaks, the package and
+// name of the test that must find it, and the lines it changes in a function.
 //
-//	breaks O7
-//	test object TestCrashDeposits/map
+//	breaks O7, found by object TestCrashDeposits/map
 //
 //	func object (*activation).serve
 //	+	before := a.last.Load()

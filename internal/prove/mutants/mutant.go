@@ -63,10 +63,8 @@ func parseMutant(text string) (m mutant, err error) {
 			finish()
 		case strings.ContainsRune("+- \t", rune(line[0])):
 			e.lines = append(e.lines, line)
-		case words[0] == "breaks" && len(words) == 2:
-			m.promise = words[1]
-		case words[0] == "test" && len(words) == 3:
-			m.dir, m.test = words[1], words[2]
+		case words[0] == "breaks" && len(words) == 6:
+			m.promise, m.dir, m.test = strings.TrimSuffix(words[1], ","), words[4], words[5]
 		case words[0] == "func" && len(words) == 3:
 			finish()
 			e = edit{dir: words[1], function: words[2]}
@@ -78,8 +76,8 @@ func parseMutant(text string) (m mutant, err error) {
 		}
 	}
 	finish()
-	if m.promise == "" || m.test == "" || len(m.edits) == 0 {
-		return m, errors.New("want a promise, a test, and a change")
+	if m.promise == "" || len(m.edits) == 0 {
+		return m, errors.New("want a promise with its test, and a change")
 	}
 	for _, e := range m.edits {
 		if e.dir == "" {

@@ -126,8 +126,7 @@ func (s *store[K]) put(k K) error {
 }
 `
 
-const exampleMutant = `breaks S9
-test p TestPut
+const exampleMutant = `breaks S9, found by p TestPut
 
 func p (*store).put
 	return errors.New("closed")
@@ -217,7 +216,7 @@ func TestMutantsThatDoNotApply(t *testing.T) {
 		"(*store).put": "package p has no function (*other).put",
 	} {
 		files := map[string]string{"a.go": strings.Replace(example, "s.add(k)", "s.sync()\n\ts.add(k)", 1)}
-		text := strings.Replace("breaks S9\ntest p TestPut\n\nfunc p (*store).put\n-\ts.sync()\n", "s.sync()", old, 1)
+		text := strings.Replace("breaks S9, found by p TestPut\n\nfunc p (*store).put\n-\ts.sync()\n", "s.sync()", old, 1)
 		if old == "(*store).put" {
 			text = strings.Replace(text, "func p (*store)", "func p (*other)", 1)
 		}
@@ -225,7 +224,7 @@ func TestMutantsThatDoNotApply(t *testing.T) {
 			t.Errorf("%s: %v", old, err)
 		}
 	}
-	for _, text := range []string{"", "breaks S9\ntest p TestPut\n", "breaks S9\ntest p TestPut\n\n+x\n", "breaks S9\nhello\n"} {
+	for _, text := range []string{"", "breaks S9, found by p TestPut\n", "breaks S9, found by p TestPut\n\n+x\n", "breaks S9\nhello\n"} {
 		if m, err := parseMutant(text); err == nil {
 			t.Errorf("%q was taken as %+v", text, m)
 		}

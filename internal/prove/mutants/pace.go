@@ -5,7 +5,12 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/seam"
 )
+
+// seams have the machine's clock, because the tests are real programs.
+var seams = seam.Seams{}.WithDefaults()
 
 const (
 	sorted = 1 << 20

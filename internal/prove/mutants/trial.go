@@ -43,45 +43,29 @@ func (l *lab) tryAll(ctx context.Context, ms []mutant, progress func(result)) ([
 	for _, m := range ms {
 		healthy[m.dir+" "+m.test] = sync.OnceValue(func() error { return l.passes(ctx, m) })
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	var tell sync.Mutex
-	err := each(len(ms), func(i int) error {
-		if err := healthy[ms[i].dir+" "+ms[i].test](); err != nil {
-			return err
-		}
-		results[i] = l.try(ctx, ms[i])
-		tell.Lock()
-		defer tell.Unlock()
-		progress(results[i])
-		return ctx.Err()
-	})
-	return results, err
-}
-
-// each calls f with 0 to n-1, a few at a time, and returns the first error.
-func each(n int, f func(i int) error) error {
-	var workers sync.WaitGroup
-	errs := make([]error, n)
-	next := make(chan int, n)
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	for range together {
-		workers.Go(func() {
-			for i := range next {
-				if errs[i] = f(i); errs[i] != nil {
-					return
-				}
+	var running sync.WaitGroup
+	free := make(chan struct{}, together)
+	for i, m := range ms {
+		free <- struct{}{}
+		running.Go(func() {
+			defer func() { <-free }()
+			if err := healthy[m.dir+" "+m.test](); err != nil {
+				cancel(err)
 			}
+			if ctx.Err() != nil {
+				return
+			}
+			results[i] = l.try(ctx, m)
+			tell.Lock()
+			defer tell.Unlock()
+			progress(results[i])
 		})
 	}
-	workers.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	running.Wait()
+	return results, context.Cause(ctx)
 }
 
 // passes runs the test without a mutant.

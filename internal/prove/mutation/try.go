@@ -11,7 +11,12 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/seam"
 )
+
+// seams have the machine's clock, because the tests are real programs.
+var seams = seam.Seams{}.WithDefaults()
 
 // timed is a test, how long it takes without a mutation, and the processor time it uses.
 type timed struct {
@@ -114,20 +119,16 @@ func (t *trial) tryAll(ctx context.Context, ms []mutation, progress func(result)
 
 // each calls f with 0 to n-1, a few at a time.
 func (t *trial) each(n int, f func(i int)) {
-	var workers sync.WaitGroup
-	next := make(chan int, n)
+	var running sync.WaitGroup
+	free := make(chan struct{}, t.together)
 	for i := range n {
-		next <- i
-	}
-	close(next)
-	for range t.together {
-		workers.Go(func() {
-			for i := range next {
-				f(i)
-			}
+		free <- struct{}{}
+		running.Go(func() {
+			defer func() { <-free }()
+			f(i)
 		})
 	}
-	workers.Wait()
+	running.Wait()
 }
 
 // try runs the tests that reach a mutation, with it, until some find it: suite by

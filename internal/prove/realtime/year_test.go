@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	rounds  = flag.Int("rounds", 12, "how often TestShutdownWithAllInFlight shuts a host down on each store")
+	rounds  = flag.Int("rounds", 3, "how often TestShutdownWithAllInFlight shuts a host down on each store")
 	days    = flag.Int("days", 10, "how long the year of TestYear is")
 	century = flag.Int("years", 2, "how long the century of TestCentury is")
 )

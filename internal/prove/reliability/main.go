@@ -9,7 +9,7 @@
 // real processes and put bugs into the library. Each figure has a floor; below one of
 // them the command ends with 1 and says which, how far, and the command that runs it
 // alone. docs/RELIABILITY.md explains the figures. They are also written to
-// out/reliability.md as a table, and to out/reliability.json.
+// out/reliability.txt as a table, and to out/reliability.json.
 //
 // When the floors are reached, the rest of the budget goes to more random schedules.
 // The seed of these follows from the commit, is printed, and can be set. Ctrl-C ends
@@ -113,9 +113,9 @@ func run(ctx context.Context, o options) error {
 	s.play(ctx)
 	done()
 	r := s.report()
-	s.screen.line("")
-	fmt.Printf("\n%s\n%s\n", r.text(s.ran), r.times())
-	if err := r.write(s.root); err != nil {
+	text := r.text(s.ran)
+	fmt.Print("\n", text)
+	if err := r.write(s.root, text); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -166,7 +166,7 @@ func newSuite(ctx context.Context, o options) (*suite, error) {
 	}
 	s.steps = choose(o.only)
 	s.lanes = &lanes{free: cores, ranks: len(s.steps)}
-	s.screen = newScreen(os.Stdout, began, s.progress)
+	s.screen = &screen{out: os.Stdout, began: began, progress: s.progress}
 	return s, err
 }
 
@@ -187,18 +187,15 @@ func choose(names []string) []step {
 // cores is how many jobs run at a time: the suite is made for a machine of two.
 const cores = 2
 
-// write writes the figures to out/reliability.json and out/reliability.md.
-func (r report) write(root string) error {
-	text, err := json.Marshal(r)
+// write writes the figures to out/reliability.json, and their table to
+// out/reliability.txt.
+func (r report) write(root, table string) error {
+	figures, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	dir := filepath.Join(root, "out")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "reliability.json"), append(text, '\n'), 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, "reliability.md"), []byte(r.markdown()), 0o644)
+	return errors.Join(os.MkdirAll(dir, 0o755),
+		os.WriteFile(filepath.Join(dir, "reliability.json"), append(figures, '\n'), 0o644),
+		os.WriteFile(filepath.Join(dir, "reliability.txt"), []byte(table), 0o644))
 }

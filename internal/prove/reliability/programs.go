@@ -121,7 +121,7 @@ func cluster(ctx context.Context, s *suite) error {
 // time zone.
 func synctest(ctx context.Context, s *suite) error {
 	for _, r := range []testRun{
-		{step: "synctest", dir: "internal/prove/realtime", run: ".", args: []string{"-days=30", "-years=10"}},
+		{step: "synctest", dir: "internal/prove/realtime", run: ".", args: []string{"-days=30", "-years=10", "-rounds=12"}},
 		{step: "synctest", dir: "jobs", run: "^TestCronOfEachZone$", args: []string{"-zones.all", "-zones.years=30"}},
 	} {
 		_, out, err := s.test(ctx, r)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -27,33 +26,23 @@ type stepTime struct {
 	seconds float64 // of processor time
 }
 
-// MarshalJSON writes the fields in the order of the table, which is part of the
-// format: commit, seed, seconds, the figures, and then the seconds of each step.
+// MarshalJSON writes the commit, the figures by name, and the seconds of each step.
 func (r report) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"commit":%q,"seed":%d,"seconds":%s`, r.commit, r.seed, plain(r.seconds))
+	steps := map[string]float64{}
+	for _, s := range r.steps {
+		steps[s.name] = rounded(s.seconds)
+	}
+	all := map[string]any{
+		"commit": r.commit, "seed": r.seed, "seconds": rounded(r.seconds), "soak": r.extent == soak, "processor_seconds": steps,
+	}
 	for _, f := range table {
-		fmt.Fprintf(&b, `,%q:%s`, f.name, plain(r.values[f.name]))
+		all[f.name] = rounded(r.values[f.name])
 	}
-	fmt.Fprintf(&b, `,"soak":%t,"processor_seconds":{`, r.extent == soak)
-	for i, s := range r.steps {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, `%q:%s`, s.name, plain(s.seconds))
-	}
-	b.WriteString("}}")
-	return b.Bytes(), nil
+	return json.Marshal(all)
 }
 
-// plain writes a number with at most two places.
-func plain(x float64) string {
-	b, err := json.Marshal(math.Round(x*100) / 100)
-	if err != nil {
-		return "0"
-	}
-	return string(b)
-}
+// rounded has at most two places.
+func rounded(x float64) float64 { return math.Round(x*100) / 100 }
 
 // missed are the figures of the steps that ran and that are not good.
 func (r report) missed(ran func(step string) bool) []string {
@@ -66,9 +55,10 @@ func (r report) missed(ran func(step string) bool) []string {
 	return out
 }
 
-// text is the table for a terminal.
+// text is the table of the steps that ran.
 func (r report) text(ran func(step string) bool) string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "commit %s, %s, %s, seed %d\n\n", r.commit, r.date.Format("2 January 2006"), machine(), r.seed)
 	for _, f := range table {
 		if !ran(f.step) {
 			continue
@@ -79,19 +69,11 @@ func (r report) text(ran func(step string) bool) string {
 		}
 		fmt.Fprintf(&b, "  %-6s  %-17s %12s  %-13s %s\n", state, f.name, number(r.values[f.name]), f.wanted(r.values, r.extent), f.about)
 	}
-	return b.String()
-}
-
-// markdown is the table for out/reliability.md.
-func (r report) markdown() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Reliability\n\nCommit `%s`, %s, %s, seed %d, %s.\n\n", r.commit, r.date.Format("2 January 2006"), machine(), r.seed,
-		(time.Duration(r.seconds) * time.Second).String())
-	b.WriteString("| figure | value | floor | counts |\n|---|---|---|---|\n")
-	for _, f := range table {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.name, number(r.values[f.name]), f.wanted(r.values, r.extent), f.about)
+	fmt.Fprintf(&b, "\n  %.0f s in all; seconds of processor time:", r.seconds)
+	for _, s := range r.steps {
+		fmt.Fprintf(&b, " %s %.0f", s.name, s.seconds)
 	}
-	return b.String()
+	return b.String() + "\n"
 }
 
 // machine tells of the machine in general words.
@@ -101,15 +83,4 @@ func machine() string {
 		name = runtime.GOOS
 	}
 	return fmt.Sprintf("%d cores, %s, %s", runtime.NumCPU(), name, runtime.Version())
-}
-
-// times is where the time went.
-func (r report) times() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "  %.0f s in all; seconds of processor time:", r.seconds)
-	for _, s := range r.steps {
-		fmt.Fprintf(&b, " %s %.0f", s.name, s.seconds)
-	}
-	b.WriteByte('\n')
-	return b.String()
 }

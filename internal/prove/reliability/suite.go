@@ -54,8 +54,7 @@ func (s *suite) job(ctx context.Context, name, what string, width int, f func() 
 		return err
 	}
 	defer s.lanes.give(width)
-	s.screen.start(name, what)
-	defer s.screen.stop(name, what)
+	defer s.screen.start(name, what)()
 	return f()
 }
 

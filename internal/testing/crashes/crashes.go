@@ -33,10 +33,10 @@ func init() {
 	debug.SetMemoryLimit(512 << 20)
 }
 
-// Budget is harness.Budget, but in an ordinary run no more than the usual number of plans.
+// Budget is harness.Budget, but an ordinary run has half as many plans, and no more than usual.
 func Budget(n int) harness.Option {
 	if !prove.Long() {
-		n = min(n, plans)
+		n = min(n/2, plans)
 	}
 	return harness.Budget(n)
 }

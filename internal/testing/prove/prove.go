@@ -14,6 +14,15 @@ import (
 // Long reports whether scripts/prove runs the test.
 func Long() bool { return os.Getenv("HOLDFAST_PROVE") != "" }
 
+// Stride returns the distance between the places that an exploring test tries: 1, to
+// try all of them, if scripts/prove runs it, and 5 otherwise.
+func Stride() int {
+	if Long() {
+		return 1
+	}
+	return 5
+}
+
 // Only skips a test unless scripts/prove runs it.
 func Only(t testing.TB) {
 	t.Helper()

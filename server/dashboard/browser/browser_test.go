@@ -7,17 +7,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/holdfast-dev/holdfast/internal/testing/outside"
+	"github.com/holdfast-dev/holdfast/internal/testing/prove"
+	"github.com/holdfast-dev/holdfast/server/internal/patience"
 )
-
-// patience is how long a test waits for a page at most. It is long, because CI runs on busy machines.
-const patience = time.Minute
 
 // chromium is the one browser of all tests.
 var chromium struct {
@@ -28,6 +26,7 @@ var chromium struct {
 }
 
 func TestMain(m *testing.M) {
+	patience.Have()
 	code := m.Run()
 	for _, f := range chromium.close {
 		f()
@@ -59,10 +58,15 @@ type profile struct {
 	first  context.Context // of the first tab, which has the cookies; nil before it
 }
 
-// inEachScheme runs a test in light and in dark at the same time.
+// inEachScheme runs a test in light, and for scripts/prove in dark at the same time. TestAxeFindsNothing looks at the
+// colours of both in any run.
 func inEachScheme(t *testing.T, test func(*testing.T, *profile)) {
 	t.Parallel()
-	for _, scheme := range []string{"light", "dark"} {
+	schemes := []string{"light"}
+	if prove.Long() {
+		schemes = append(schemes, "dark")
+	}
+	for _, scheme := range schemes {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
 			test(t, newProfile(t, scheme))
@@ -125,19 +129,12 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 }
 
 func (b *tab) try(steps ...chromedp.Action[chromedp.Void]) error {
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	if chromedp.FromContext(b.ctx).Target == nil {
-		ctx = b.ctx // the first use makes the tab, which lives as long as this context
-	}
-	return chromedp.Do(ctx, steps...)
+	return chromedp.Do(b.ctx, steps...)
 }
 
 // seen is the text of the page, for messages.
 func (b *tab) seen() string {
-	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
-	defer cancel()
-	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
+	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
 	return fmt.Sprint(text, err)
 }
 
@@ -150,32 +147,28 @@ func (b *tab) visit(address string) {
 // is evaluates an expression.
 func is[T any](b *tab, expression string) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
 	if err != nil {
 		b.t.Fatalf("%s: %v\n%s", expression, err, b.seen())
 	}
 	return v
 }
 
-// until waits until an expression is true. It looks after each change of the document, also after the browser has
-// gone to another page.
+// until waits until an expression is true, without a limit. It looks after each change of the document, also after the
+// browser has gone to another page.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
 	wait := `new Promise((done) => {
 		const look = () => { try { return (` + expression + `) && (observer.disconnect(), done(true), true); } catch { return false; } };
 		const observer = new MutationObserver(look);
 		if (!look()) observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
 	})`
 	for {
-		_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](wait, chromedp.EvalAwaitPromise))
+		_, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](wait, chromedp.EvalAwaitPromise))
 		if err == nil {
 			return
 		}
-		if ctx.Err() != nil || !moved(err) {
+		if b.ctx.Err() != nil || !moved(err) {
 			b.t.Fatalf("%s: %v\n%s", expression, err, b.seen())
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/holdfast-dev/holdfast/internal/testing/prove"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server/auth"
 )
@@ -30,7 +31,7 @@ func overviewIsLive(t *testing.T, p *profile) {
 	b := s.signIn("overview")
 	b.until(live)
 	b.do(chromedp.SendKeys("header input[name=q]", "bell/one"))
-	fastest := time.Hour // the others may wait for the machine
+	fastest := time.Hour
 	for i := 1; i <= 3; i++ {
 		s.call(fmt.Sprint("b", i), "die", fmt.Sprint("error ", i))
 		<-died
@@ -39,9 +40,7 @@ func overviewIsLive(t *testing.T, p *profile) {
 		b.until(fmt.Sprintf(`document.querySelector("#overview").textContent.includes("error %d")`, i))
 		fastest = min(fastest, time.Since(committed))
 	}
-	if fastest > 2*time.Second {
-		t.Errorf("the page shows a change %v after its commit", fastest)
-	}
+	prove.Timed(t, fastest, 2*time.Second)
 	b.until(`document.activeElement.name == "q" && document.activeElement.value == "bell/one"`)
 	b.quiet()
 	b.do(chromedp.KeyEvent("\r"))

@@ -2,7 +2,6 @@ package browser
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"image"
 	"image/color"
@@ -15,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/holdfast-dev/holdfast/internal/testing/prove"
 )
 
 // Each page shows itself in a light and a dark picture, and docs/pages has three of them. HOLDFAST_SCREENSHOTS names
@@ -23,7 +24,11 @@ import (
 //	mkdir -p out/pages
 //	HOLDFAST_SCREENSHOTS=$PWD/out/pages go test -run Screenshots ./server/dashboard/browser
 func TestScreenshots(t *testing.T) {
-	dir := cmp.Or(os.Getenv("HOLDFAST_SCREENSHOTS"), t.TempDir())
+	dir := os.Getenv("HOLDFAST_SCREENSHOTS")
+	if dir == "" {
+		prove.Only(t)
+		dir = t.TempDir()
+	}
 	s := furnish(newProfile(t, "light"))
 	b := s.open()
 	b.do(chromedp.EmulateViewport(width, height))

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testing/fulldisk"
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/object"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/server"
 	"github.com/holdfast-dev/holdfast/server/auth"
 	"github.com/holdfast-dev/holdfast/server/webhook"
@@ -29,9 +31,13 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
+// day is longer than any test: a delivery is tried once, and waits for its answer.
+const day = 24 * time.Hour
+
 // site is a server of a host in memory.
 type site struct {
 	*profile
+	probe      seam.Probe
 	host       *object.Host
 	repo       *backup.Repository // of a site that is stored; else nil
 	hooks      *webhook.Webhooks
@@ -52,7 +58,13 @@ type site struct {
 // serve serves a host, and signs in nobody. The token has a role.
 func serve(p *profile, role auth.Role, jobs []verbs.Described, classes ...object.Definition) *site {
 	p.t.Helper()
-	return (&site{profile: p}).serve(storage.Options{Engine: memstore.New()}, role, jobs, classes...)
+	return serveOn(p, nil, role, jobs, classes...)
+}
+
+// serveOn is serve with a probe of the host's turns.
+func serveOn(p *profile, probe seam.Probe, role auth.Role, jobs []verbs.Described, classes ...object.Definition) *site {
+	p.t.Helper()
+	return (&site{profile: p, probe: probe}).serve(storage.Options{Engine: memstore.New()}, role, jobs, classes...)
 }
 
 // serveStored is serve with a store in files, which are in memory, and a repository for its backups.
@@ -81,11 +93,11 @@ func (s *site) serve(o storage.Options, role auth.Role, jobs []verbs.Described, 
 	for _, job := range jobs {
 		classes = append(classes, job)
 	}
-	if s.hooks, err = webhook.New(webhook.Config{Key: make([]byte, 32), AllowPrivate: true}); err != nil {
+	if s.hooks, err = webhook.New(webhook.Config{Key: make([]byte, 32), AllowPrivate: true, Timeout: day, Waits: []time.Duration{day}}); err != nil {
 		t.Fatal(err)
 	}
 	classes = append(classes, s.hooks.Definitions()...)
-	if s.host, err = object.Open(object.Options{Storage: o, Feed: true, Logger: slog.New(slog.DiscardHandler)}, server.Definitions(classes...)...); err != nil {
+	if s.host, err = object.Open(object.Options{Storage: o, Feed: true, Seams: seam.Seams{Probe: s.probe}, Logger: slog.New(slog.DiscardHandler)}, server.Definitions(classes...)...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.host.Shutdown(context.Background()) })

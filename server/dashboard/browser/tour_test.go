@@ -101,7 +101,6 @@ func (s *site) subscribe() {
 			}
 			return
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

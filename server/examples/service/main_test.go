@@ -17,12 +17,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-dev/holdfast/server/internal/patience"
 )
 
 // The environment of a child tells it to be the program.
 const childEnv = "SERVICE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
+	patience.Have()
 	if os.Getenv(childEnv) != "" {
 		main()
 		os.Exit(0)

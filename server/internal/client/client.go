@@ -19,6 +19,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/holdfast-dev/holdfast/server/internal/patience"
 )
 
 // ErrUnreachable says that a server has not answered, or not to the end.
@@ -65,7 +67,7 @@ func OverSocket(path string) *Client {
 func with(dial func(ctx context.Context, network, addr string) (net.Conn, error)) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(ctx, dialTime)
+			ctx, cancel := context.WithTimeout(ctx, patience.Times(dialTime))
 			defer cancel()
 			return dial(ctx, network, addr)
 		}},

@@ -34,11 +34,7 @@ func (f figures) String() string {
 		f.kills, f.early, f.calls, f.cut, f.answers, f.repeats, f.events, f.followers, f.streams)
 }
 
-const (
-	callerCount = 8
-	// lifeTime bounds an open, and also the last life, in which followers must come to the end.
-	lifeTime = 2 * time.Minute
-)
+const callerCount = 8
 
 // campaign kills the program over the store in a directory, each time at the next instant, lets the
 // clients come to an end in a last life, and compares the record with the store.
@@ -122,16 +118,14 @@ func (l *life) live(ctx context.Context, r *record, p *place, at instant) (liste
 		<-early.Done()
 		return true, ctx.Err()
 	}
-	opening, cancel := context.WithTimeout(ctx, lifeTime)
-	defer cancel()
-	addr, err := l.listening(opening)
+	addr, err := l.listening(ctx)
 	if err != nil {
 		return false, fmt.Errorf("the open: %w", err)
 	}
 	before := r.answers()
 	p.up(addr)
 	if at.answers > 0 {
-		return true, r.until(opening, func() bool { return r.answered >= before+at.answers })
+		return true, r.until(ctx, func() bool { return r.answered >= before+at.answers })
 	}
 	return true, sleep(ctx, at.after)
 }
@@ -143,18 +137,15 @@ func lastLife(ctx context.Context, dir string, r *record, p *place, endCallers f
 		return err
 	}
 	defer l.stdin.Close()
-	within, cancel := context.WithTimeout(ctx, lifeTime)
-	defer cancel()
-	addr, err := l.listening(within)
+	addr, err := l.listening(ctx)
 	if err == nil {
 		p.up(addr)
 		select {
 		case <-endCallers():
-		case <-within.Done():
-			err = errors.New("calls have no answer: " + within.Err().Error())
+			err = r.until(ctx, r.followed)
+		case <-ctx.Done():
+			err = ctx.Err()
 		}
-		// Followers that do not come to the end have a gap, which the judge tells.
-		_ = r.until(within, r.followed)
 	}
 	p.down()
 	if err := errors.Join(err, l.end()); err != nil {
@@ -180,15 +171,17 @@ func (r *record) until(ctx context.Context, is func() bool) error {
 	}
 }
 
-// followed reports whether each follower has seen as many events as there were operations. The
-// mutex is held.
+// followed reports whether each follower has seen the last event of its account, whether or not it lacks one before, which
+// the judge tells. All operations have an answer, and the mutex is held.
 func (r *record) followed() bool {
-	sent := map[string]int{}
+	last := map[string]int{}
 	for _, o := range r.all {
-		sent[o.account]++
+		if o.first != nil {
+			last[o.account] = max(last[o.account], o.first.Total)
+		}
 	}
 	for _, f := range r.feeds {
-		if len(f.events) < sent[f.account] {
+		if seen := len(f.events); last[f.account] > 0 && (seen == 0 || f.events[seen-1].Total < last[f.account]) {
 			return false
 		}
 	}

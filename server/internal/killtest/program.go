@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/server"
 	"github.com/holdfast-dev/holdfast/server/auth"
+	"github.com/holdfast-dev/holdfast/server/internal/patience"
 )
 
 // account is a count of the operations that have changed it.
@@ -72,6 +73,7 @@ const childVariable = "HOLDFAST_SERVER_KILLTEST_DIR"
 // program serves the store until SIGINT, or until its standard input ends, because its parent
 // is gone then. It prints its address, and an error to standard error.
 func program(dir string) int {
+	patience.Have() // a call that fails while the program runs is a mistake
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	go func() {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/pgtest"
 	"github.com/holdfast-dev/holdfast/internal/testing/loglines"
@@ -22,7 +21,7 @@ func TestCrashesUnderLoad(t *testing.T) {
 	pair := shared(t)
 	l := open(t, options(t, pair))
 	d := begin(t, l, 4)
-	n := fromEnv(t, "HOLDFAST_PG_CRASHES", 5)
+	n := fromEnv(t, "HOLDFAST_PG_CRASHES", 2, 5)
 	for i := range n {
 		d.progress(20)
 		end := pair.Primary.Kill
@@ -39,6 +38,7 @@ func TestCrashesUnderLoad(t *testing.T) {
 // Proves N2, as far as it is of PostgreSQL: the standby is promoted after the primary was killed under load. The owners go on there with all acknowledged records,
 // and the log tells of the new server.
 func TestPromote(t *testing.T) {
+	t.Parallel()
 	pair := own(t)
 	o := options(t, pair)
 	o.DSN = pgtest.DSN(pair.Primary.Port, pair.Standby.Port)
@@ -69,21 +69,36 @@ func TestPromote(t *testing.T) {
 	}
 }
 
-// An old primary that is cut off from its standby takes connections and is the first host. After the time-outs of some calls the log goes to
-// the new primary, and the old one acknowledges nothing.
+// An old primary that is cut off from its clients and its standby is the first host. After the time-out of a call the log goes to the new primary.
+// Later the old one takes connections again, and acknowledges nothing: a log that begins there goes to the new one too.
 func TestIsolatedOldPrimary(t *testing.T) {
+	t.Parallel()
 	pair := own(t)
-	o := options(t, pair)
-	o.DSN = pgtest.DSN(pair.Primary.Port, pair.Standby.Port)
-	o.SingleMachine, o.Timeout = true, 300*time.Millisecond
+	o, clock := options(t, pair), newHand()
+	p, err := pgtest.NewProxy(pair.Primary)
+	must(t, err)
+	t.Cleanup(p.Close)
+	o.DSN = pgtest.DSN(p.Port, pair.Standby.Port)
+	o.SingleMachine, o.Lanes, o.Seams.Clock = true, 1, clock
 	l := open(t, o)
 	d := begin(t, l, 2)
 	d.progress(20)
-	pair.Primary.Freeze()
+	p.Hold(pgtest.ToServer, pgtest.ToClient)
+	p.WaitHeld(1) // the one lane has no answer any more
 	must(t, pair.Standby.Promote())
+	clock.pass(o.Timeout)
 	d.progress(20)
-	pair.Primary.Thaw()
+	p.Free()
+
+	later := newHand()
+	o.Seams.Clock = later
 	late := open(t, o)
+	claimed := beside(func() (shardlog.State, error) { return late.Claim(context.Background(), 7, "late", 0) })
+	backends(t, pair.Primary, "head", "SyncRep", 1)
+	later.pass(o.Timeout)
+	if r := <-claimed; !errors.Is(r.err, shardlog.ErrUnknown) {
+		t.Errorf("a claim at the old primary: %+v, %v, want ErrUnknown", r.state, r.err)
+	}
 	w := shardlogtest.Claim(t, late, 7, "late")
 	must(t, w.Append("1"))
 	if n := ask(t, pair.Standby, o.names()(`select count(*) from {log} where shard = 7`)); n != "1" {
@@ -91,11 +106,13 @@ func TestIsolatedOldPrimary(t *testing.T) {
 	}
 	d.progress(20)
 	d.check(l)
+	must(t, pair.Primary.Kill()) // else the logs wait for the ends of sessions there that wait for the standby
 }
 
 // A standby that lags behind and is promoted lacks acknowledged records, because PostgreSQL was told not to wait for it. The owner's next
 // append is fenced and its head shows the loss.
 func TestPromoteOfLaggingStandby(t *testing.T) {
+	t.Parallel()
 	pair := own(t)
 	o := options(t, pair)
 	o.DSN = pgtest.DSN(pair.Primary.Port, pair.Standby.Port)

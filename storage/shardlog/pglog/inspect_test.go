@@ -152,6 +152,7 @@ func TestHoldsOfSessions(t *testing.T) {
 
 // A replication slot whose standby reads, and a prepared transaction, are holds.
 func TestHoldsOfSlotsAndPreparedTransactions(t *testing.T) {
+	t.Parallel()
 	pair := own(t)
 	l := look(t, options(t, pair))
 	must(t, execute(t, pair, "select pg_create_physical_replication_slot('left')"))

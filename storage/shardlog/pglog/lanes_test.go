@@ -229,7 +229,7 @@ func TestHosts(t *testing.T) {
 
 // The same problem is told once a minute, and another one at once.
 func TestWarningsAreRare(t *testing.T) {
-	said, clock := &loglines.Recorder{}, &stopped{}
+	said, clock := &loglines.Recorder{}, newHand()
 	l, err := prepare(Options{DSN: "host=a user=x", Log: said.Logger(), Seams: seam.Seams{Clock: clock}})
 	must(t, err)
 	defer l.Close()
@@ -237,7 +237,7 @@ func TestWarningsAreRare(t *testing.T) {
 		pass time.Duration
 		want int
 	}{{0, 1}, {time.Minute - 1, 1}, {1, 2}, {time.Minute, 3}} {
-		clock.now = clock.now.Add(c.pass)
+		clock.pass(c.pass)
 		l.warn("k", "one")
 		l.warn("k", "two")
 		for _, detail := range []string{"one", "two"} {
@@ -247,16 +247,3 @@ func TestWarningsAreRare(t *testing.T) {
 		}
 	}
 }
-
-// stopped is a clock that only the test moves.
-type stopped struct{ now time.Time }
-
-func (c *stopped) Now() time.Time { return c.now }
-
-func (c *stopped) Steady() time.Time { return c.now }
-
-func (c *stopped) AfterFunc(time.Duration, func()) seam.Timer { return never{} }
-
-type never struct{}
-
-func (never) Stop() bool { return true }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -88,6 +89,16 @@ func (d *load) progress(n int) {
 	d.t.Helper()
 	before := d.counts(func(o *owner) int { return len(o.acked) })
 	d.until(func(o *owner) bool { return len(o.acked) >= before[o.Shard]+n })
+}
+
+// caught waits until each owner waits for the answer to an append, so none is about to count an answer that it has.
+func (d *load) caught() {
+	lanes := d.log.lanes
+	for n := 0; n < len(d.owners); runtime.Gosched() {
+		lanes.mu.Lock()
+		n = len(lanes.busy) + len(lanes.waiting)
+		lanes.mu.Unlock()
+	}
 }
 
 // counts is a number of each owner, by its shard.

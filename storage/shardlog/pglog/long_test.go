@@ -45,18 +45,16 @@ func startLaps(t *testing.T, pair *pgtest.Pair, l *Log) *laps {
 	return p
 }
 
-// run has all owners append one lap, and returns the time that one record took.
-func (p *laps) run() time.Duration {
+// run has all owners append one lap.
+func (p *laps) run() {
 	p.t.Helper()
 	failed := make([]error, len(p.owners))
-	begun := time.Now()
 	var running sync.WaitGroup
 	for i, w := range p.owners {
 		running.Go(func() { failed[i] = p.one(w) })
 	}
 	running.Wait()
 	must(p.t, errors.Join(failed...))
-	return time.Since(begun) / lapRecords
 }
 
 // one appends the records of one shard, truncates twice meanwhile, and leaves ten records.
@@ -150,16 +148,11 @@ func (p *laps) count() {
 	}
 }
 
-// autovacuumed waits until autovacuum has been at the table log after a lap, or late in it and leaves at most a quarter of its records.
+// autovacuumed waits until autovacuum leaves at most a quarter of the records of a lap in each table.
 func (p *laps) autovacuumed() {
 	p.t.Helper()
-	const (
-		runs = "select autovacuum_count from pg_stat_all_tables where relid = '{log}'::regclass"
-		dead = "select n_dead_tup from pg_stat_all_tables where relid = '{log}'::regclass"
-	)
-	before := p.number(runs)
 	p.count()
-	for p.number(runs) == before && p.number(dead) > lapRecords/4 {
+	for p.number("select max(n_dead_tup) from pg_stat_all_tables where relid in ('{log}'::regclass, '{shard}'::regclass)") > lapRecords/4 {
 	}
 }
 
@@ -170,7 +163,7 @@ func (p *laps) vacuum() {
 	must(p.t, execute(p.t, p.pair, p.log.o.names()("vacuum {log}, {shard}")))
 }
 
-// Bounds of the tables in laps that autovacuum follows. A lap leaves about 2 MB of dead records, so a log of 20,000 records
+// Bounds of the tables after laps each of which autovacuum follows. A lap leaves about 2 MB of dead records, so a log of five laps
 // without truncation, or without a vacuum, is beyond them. A look-up of the oldest record visits 2 to 4 pages, and up to 45 after one lap in
 // a thousand, because a transaction beside a vacuum, such as that of an analyze, keeps dead records of that lap; 240 pages are two laps
 // without a vacuum.
@@ -190,16 +183,17 @@ func (p *laps) bounded(got traces, when string) {
 }
 
 // The tables do not grow with the number of appends, and neither does the work for one, because owners truncate behind themselves and
-// autovacuum makes the space usable again. It looks each second here and once a minute by default. A run of 160,000 and more
-// compares times too.
+// autovacuum makes the space usable again. It looks each second here and once a minute by default, and each lap waits for it. The times of
+// appends are told and fail nothing.
 func TestTablesStayBounded(t *testing.T) {
-	const enough = 40 // laps, from which on the median of a quarter is steady
 	pair := shared(t)
 	set(t, pair.Primary, "autovacuum_naptime", "1")
 	p := startLaps(t, pair, open(t, options(t, pair)))
 	var times []time.Duration
-	for n := 1; n <= fromEnv(t, "HOLDFAST_PG_APPENDS", 20_000)/lapRecords; n++ {
-		times = append(times, p.run())
+	for n := 1; n <= fromEnv(t, "HOLDFAST_PG_APPENDS", 20_000, 160_000)/lapRecords; n++ {
+		began := p.log.o.Seams.Steady()
+		p.run()
+		times = append(times, p.log.o.Seams.Steady().Sub(began)/lapRecords)
 		p.autovacuumed()
 		got := p.look()
 		p.bounded(got, fmt.Sprintf("after %d appends", n*lapRecords))
@@ -208,11 +202,7 @@ func TestTablesStayBounded(t *testing.T) {
 		}
 	}
 	quarter := (len(times) + 3) / 4
-	first, last := median(times[:quarter]), median(times[len(times)-quarter:])
-	t.Logf("an append took %v in the first quarter and %v in the last", first, last)
-	if len(times) >= enough && last > 2*first {
-		t.Errorf("an append took %v in the last quarter, more than twice the %v of the first", last, first)
-	}
+	t.Logf("TIMED: an append took %v in the first quarter and %v in the last", median(times[:quarter]), median(times[len(times)-quarter:]))
 }
 
 func median(times []time.Duration) time.Duration {
@@ -227,10 +217,10 @@ func TestOpenTransactionKeepsDeadRows(t *testing.T) {
 	l := open(t, options(t, pair))
 	p := startLaps(t, pair, l)
 	lap := func(when string) traces {
-		took := p.run()
+		p.run()
 		p.vacuum()
 		got := p.look()
-		t.Logf("%s: %v for an append; %+v", when, took, got)
+		t.Logf("%s: %+v", when, got)
 		return got
 	}
 	before := lap("before the dump")
@@ -242,7 +232,7 @@ func TestOpenTransactionKeepsDeadRows(t *testing.T) {
 	_, err = tx.Exec(t.Context(), "select 1") // it takes the snapshot
 	must(t, err)
 	first, second := lap("beside the dump"), lap("beside the dump")
-	for range fromEnv(t, "HOLDFAST_PG_APPENDS", 0)/lapRecords/10 - 2 { // a tenth of the others, because each takes longer
+	for range fromEnv(t, "HOLDFAST_PG_APPENDS", 0, 160_000)/lapRecords/10 - 2 { // a tenth of the others, because each takes longer
 		second = lap("beside the dump")
 	}
 	for _, pair := range [][2]traces{{before, first}, {first, second}} {

@@ -8,9 +8,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/pgtest"
 	"github.com/holdfast-dev/holdfast/internal/testing/outside"
+	"github.com/holdfast-dev/holdfast/internal/testing/prove"
 )
 
 // common is the pair of servers that tests share which leave it as it was. It ends with the process.
@@ -56,10 +58,13 @@ func must(t *testing.T, err error) {
 
 var schemas atomic.Int64
 
+// unhurried is an Options.Timeout that no statement needs, however slow the machine is.
+const unhurried = 1000 * time.Hour
+
 // options lead to the primary, in a new schema.
 func options(t *testing.T, pair *pgtest.Pair) Options {
 	t.Helper()
-	o := Options{DSN: pgtest.DSN(pair.Primary.Port), Schema: fmt.Sprint("test", schemas.Add(1)), Node: "n1"}
+	o := Options{DSN: pgtest.DSN(pair.Primary.Port), Schema: fmt.Sprint("test", schemas.Add(1)), Node: "n1", Timeout: unhurried}
 	must(t, Init(context.Background(), o))
 	return o
 }
@@ -73,11 +78,15 @@ func open(t *testing.T, o Options) *Log {
 	return l
 }
 
-// fromEnv is a number that a variable of the environment sets for longer runs.
-func fromEnv(t *testing.T, name string, ordinary int) int {
+// fromEnv is a number that a variable of the environment sets for longer runs. Without it scripts/prove has most.
+func fromEnv(t *testing.T, name string, ordinary, most int) int {
 	t.Helper()
 	text := os.Getenv(name)
-	if text == "" {
+	switch {
+	case text != "":
+	case prove.Long():
+		return most
+	default:
 		return ordinary
 	}
 	n, err := strconv.Atoi(text)

@@ -3,22 +3,56 @@ package pglog
 import (
 	"context"
 	"log/slog"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/holdfast-dev/holdfast/internal/pgtest"
 	"github.com/holdfast-dev/holdfast/internal/testing/loglines"
+	"github.com/holdfast-dev/holdfast/internal/testing/prove"
+	"github.com/holdfast-dev/holdfast/storage/shardlog"
 	"github.com/holdfast-dev/holdfast/storage/shardlog/shardlogtest"
 )
+
+// asleep stops the processes of the primary that write its log in the background, so that only commits that wait for the disk write it, however
+// long a test takes.
+func asleep(t *testing.T, pair *pgtest.Pair) {
+	t.Helper()
+	t.Cleanup(pair.Primary.Thaw)
+	const background = `('walwriter', 'background writer', 'checkpointer', 'autovacuum launcher')`
+	for _, pid := range strings.Split(ask(t, pair.Primary, `select string_agg(pid::text, ' ') from pg_stat_activity where backend_type in `+background), " ") {
+		n, err := strconv.Atoi(pid)
+		must(t, err)
+		must(t, syscall.Kill(n, syscall.SIGSTOP))
+	}
+}
+
+// killed kills the primary with all that it had only in memory, and starts it again with its background processes asleep.
+func killed(t *testing.T, pair *pgtest.Pair) {
+	t.Helper()
+	must(t, pair.Primary.Kill())
+	must(t, pair.Primary.Start())
+	asleep(t, pair)
+}
 
 // A log that acknowledges with synchronous_commit = off loses records at a power loss. The suite finds it each time.
 func TestSuiteFindsAsynchronousCommit(t *testing.T) {
 	pair := shared(t)
-	set(t, pair.Primary, "wal_writer_delay", "10000")
-	for i := range 10 {
+	times := 2
+	if prove.Long() {
+		times = 10
+	}
+	asleep(t, pair)
+	for i := range times {
 		l := open(t, options(t, pair))
 		l.commit = "off"
-		for _, k := range shardlogtest.Cases(config(t, pair, l)) {
+		c := config(t, pair, l)
+		c.Restart = func() shardlog.Log {
+			killed(t, pair)
+			return l
+		}
+		for _, k := range shardlogtest.Cases(c) {
 			if k.Name != "durable" {
 				continue
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast/internal/pgtest"
+	"github.com/holdfast-dev/holdfast/internal/testing/prove"
 	"github.com/holdfast-dev/holdfast/storage/shardlog"
 	"github.com/holdfast-dev/holdfast/storage/shardlog/shardlogtest"
 )
@@ -49,8 +50,12 @@ func config(t *testing.T, pair *pgtest.Pair, l *Log) shardlogtest.Config {
 		_, err := l.change(context.Background(), l.o.names()(sql), args...)
 		return err
 	}
+	overlaps := 200
+	if prove.Long() {
+		overlaps = 1000
+	}
 	return shardlogtest.Config{
-		Log: l,
+		Log: l, Overlaps: overlaps,
 		Restart: func() shardlog.Log {
 			must(t, pair.Primary.StopNow())
 			must(t, pair.Primary.Start())

@@ -16,17 +16,21 @@ func TestTruncateRemovesPortions(t *testing.T) {
 	l := open(t, options(t, pair))
 	const half = deleteBytes / 2
 	for shard, c := range []struct {
-		sizes []int // of records that are removed; one more stays
+		empty int   // records without bytes that are removed
+		sizes []int // of further records that are removed; one more stays
 		want  []int64
 	}{
-		{[]int{half, half, 1, 1}, []int64{2, 2, 0}},
-		{[]int{half, half - 1, 1, 1}, []int64{3, 1, 0}},
-		{[]int{deleteBytes + 1, 1}, []int64{1, 1, 0}},
-		{make([]int, deleteRecords), []int64{deleteRecords, 0}},
-		{make([]int, deleteRecords+1), []int64{deleteRecords, 1, 0}},
+		{0, []int{half, half, 1, 1}, []int64{2, 2, 0}},
+		{0, []int{half, half - 1, 1, 1}, []int64{3, 1, 0}},
+		{0, []int{deleteBytes + 1, 1}, []int64{1, 1, 0}},
+		{deleteRecords, nil, []int64{deleteRecords, 0}},
+		{deleteRecords + 1, nil, []int64{deleteRecords, 1, 0}},
 	} {
 		t.Run(fmt.Sprint("shard ", shard), func(t *testing.T) {
 			t.Parallel() // so that they share statements
+			if c.empty > 0 {
+				many(t, l, shard, c.empty)
+			}
 			w := shardlogtest.Claim(t, l, shard, "a")
 			for _, size := range append(slices.Clip(c.sizes), 1) {
 				must(t, w.Append(strings.Repeat("x", size)))

@@ -4,22 +4,40 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/holdfast-dev/holdfast/internal/pgtest"
 	"github.com/holdfast-dev/holdfast/storage/shardlog"
 	"github.com/holdfast-dev/holdfast/storage/shardlog/shardlogtest"
 )
 
-// ask is Server.Ask for a test.
+// argument is the name of an argument in a statement.
+var argument = regexp.MustCompile(`\$(\d+)`)
+
+// ask is Server.Ask for a test, without a process of its own, because loops ask until an answer comes.
 func ask(t *testing.T, s *pgtest.Server, sql string, args ...any) string {
 	t.Helper()
-	got, err := s.Ask(sql, args...)
+	ctx := context.Background()
+	c, err := pgconn.Connect(ctx, pgtest.DSN(s.Port))
 	must(t, err)
-	return got
+	defer c.Close(ctx)
+	results, err := c.Exec(ctx, argument.ReplaceAllStringFunc(sql, func(name string) string {
+		n, err := strconv.Atoi(name[1:])
+		must(t, err)
+		return "'" + fmt.Sprint(args[n-1]) + "'"
+	})).ReadAll()
+	must(t, err)
+	if len(results) == 0 || len(results[0].Rows) == 0 {
+		return ""
+	}
+	return string(results[0].Rows[0][0])
 }
 
 // backends waits until n backends of a purpose wait for an event of a type or name, and returns the process id of one.
@@ -50,6 +68,23 @@ type result struct {
 	err   error
 }
 
+// arrived waits until the backend of a client has bytes that it has not read. The client is told by its port.
+func arrived(t *testing.T, s *pgtest.Server, client string) {
+	t.Helper()
+	port, err := strconv.Atoi(client)
+	must(t, err)
+	from, to := fmt.Sprintf(":%04X", s.Port), fmt.Sprintf(":%04X", port)
+	for unread := false; !unread; {
+		sockets, err := os.ReadFile("/proc/net/tcp")
+		must(t, err)
+		for line := range strings.Lines(string(sockets)) {
+			if f := strings.Fields(line); strings.HasSuffix(f[1], from) && strings.HasSuffix(f[2], to) {
+				unread = !strings.HasSuffix(f[4], ":00000000")
+			}
+		}
+	}
+}
+
 // beside runs a call and returns where its outcome comes.
 func beside(call func() (shardlog.State, error)) <-chan result {
 	done := make(chan result, 1)
@@ -68,6 +103,7 @@ func TestCancelledWaitIsNoAcknowledgement(t *testing.T) {
 	d.progress(10)
 	thaw := frozen(t, pair.Standby)
 	backends(t, pair.Primary, "append", "SyncRep", l.o.Lanes)
+	d.caught()
 	acked := func(o *owner) int { return len(o.acked) }
 	had := d.counts(acked)
 	for range 10 {
@@ -165,17 +201,22 @@ func TestClaimAndAppendWaitForTheRow(t *testing.T) {
 func TestStoppedBackend(t *testing.T) {
 	pair := shared(t)
 	o := options(t, pair)
-	o.Lanes, o.Timeout = 1, 300*time.Millisecond
+	clock := newHand()
+	o.Lanes, o.Seams.Clock = 1, clock
 	l := open(t, o)
 	w := shardlogtest.Claim(t, l, 0, "a")
 	must(t, w.Append("1"))
-	pid, err := strconv.Atoi(ask(t, pair.Primary, `select pid from pg_stat_activity where application_name = 'holdfast/n1/append'`))
+	const of = ` from pg_stat_activity where application_name = 'holdfast/n1/append'`
+	pid, err := strconv.Atoi(ask(t, pair.Primary, `select pid`+of))
 	must(t, err)
+	port := ask(t, pair.Primary, `select client_port`+of)
 	must(t, syscall.Kill(pid, syscall.SIGSTOP))
 	record := w.Record("2")
-	err = l.Append(context.Background(), 0, w.State.Chain, record)
-	if !errors.Is(err, shardlog.ErrUnknown) || !errors.Is(err, errSlow) {
-		t.Errorf("an append by a backend that stands still: %v", err)
+	sent := doing(func() error { return l.Append(context.Background(), 0, w.State.Chain, record) })
+	arrived(t, pair.Primary, port)
+	clock.pass(o.Timeout)
+	if r := <-sent; !errors.Is(r.err, shardlog.ErrUnknown) || !errors.Is(r.err, errSlow) {
+		t.Errorf("an append by a backend that stands still: %v", r.err)
 	}
 	must(t, w.Append("2"))
 	must(t, w.Append("3"))
@@ -187,20 +228,12 @@ func TestStoppedBackend(t *testing.T) {
 	}
 }
 
-// connected opens the connections of all lanes. No append was made yet.
-func connected(t *testing.T, l *Log) {
-	t.Helper()
-	for _, n := range l.lanes.idle {
-		must(t, n.run(context.Background(), func(ctx context.Context, c *conn) error { return c.Ping(ctx) }))
-	}
-}
-
 // A backend that stands still with the lock of the row holds up its shard and no other. When it goes on, so does the shard.
 func TestStoppedBackendWithTheLock(t *testing.T) {
 	pair := shared(t)
-	l := open(t, options(t, pair))
-	connected(t, l)
-	l.o.Timeout = 500 * time.Millisecond // from here on, because a busy machine needs longer for a connection
+	o, clock := options(t, pair), newHand()
+	o.Seams.Clock = clock
+	l := open(t, o)
 	w, other := shardlogtest.Claim(t, l, 0, "a"), shardlogtest.Claim(t, l, 1, "a")
 	thaw := frozen(t, pair.Standby)
 	record := w.Record("1")
@@ -210,12 +243,16 @@ func TestStoppedBackendWithTheLock(t *testing.T) {
 	pid := backends(t, pair.Primary, "append", "SyncRep", 1)
 	must(t, syscall.Kill(pid, syscall.SIGSTOP))
 	thaw()
+	clock.pass(o.Timeout)
 	if r := <-sent; !errors.Is(r.err, shardlog.ErrUnknown) {
 		t.Errorf("the append of the stopped backend: %v, want ErrUnknown", r.err)
 	}
 	must(t, other.Append("1"))
-	if err := l.Append(context.Background(), 0, w.State.Chain, record); !errors.Is(err, shardlog.ErrUnknown) {
-		t.Errorf("the repeat while the row is locked: %v, want ErrUnknown", err)
+	again := doing(func() error { return l.Append(context.Background(), 0, w.State.Chain, record) })
+	backends(t, pair.Primary, "append", "Lock", 1)
+	clock.pass(o.Timeout)
+	if r := <-again; !errors.Is(r.err, shardlog.ErrUnknown) {
+		t.Errorf("the repeat while the row is locked: %v, want ErrUnknown", r.err)
 	}
 	must(t, other.Append("2"))
 	must(t, syscall.Kill(pid, syscall.SIGCONT))

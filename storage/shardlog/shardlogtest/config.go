@@ -22,6 +22,8 @@ type Config struct {
 	// Cut has the next Append or Claim lose its connection to the engine at a moment. Default: the suite itself
 	// drops that call, or the answer to it, in front of Log.
 	Cut func(Moment)
+	// Overlaps is how often an old and a new owner append at the same moment. Default: 1000.
+	Overlaps int
 }
 
 // Moment is where a call is cut off.

@@ -1,6 +1,7 @@
 package shardlogtest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -10,15 +11,12 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/shardlog"
 )
 
-// overlaps is how often twoTerms has an old and a new owner append at the same moment.
-const overlaps = 1000
-
 // twoTerms: of two owners that append at the same place and moment through one Log, the old one is never told that its record is
 // stored, and the new one's record is.
 func twoTerms(t TB, s *suite) {
 	old := s.claim(t, s.next(), "a")
 	var want []string
-	for i := range overlaps {
+	for i := range cmp.Or(s.c.Overlaps, 1000) {
 		owner := s.claim(t, old.Shard, "b")
 		p := fmt.Sprint("new ", i)
 		r := old.Record(fmt.Sprint("old ", i))

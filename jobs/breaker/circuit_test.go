@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +15,6 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testing/loglines"
 	"github.com/holdfast-dev/holdfast/jobs/breaker"
 	"github.com/holdfast-dev/holdfast/object"
-	"github.com/holdfast-dev/holdfast/storage"
 )
 
 // Proves K1. A call at the very end of OpenFor, before the alarm of that time has fired, is a
@@ -154,48 +154,6 @@ func rowsOf(s *harness.Sim, b *breaker.Breaker) (in object.Inspection) {
 		return err
 	}))
 	return in
-}
-
-// LookAt tells the state of a breaker that is open or half open, and false for one that is
-// closed, for an object of a user with a row under the same key, and for one without.
-func TestLookAt(t *testing.T) {
-	type box struct{ st *object.State }
-	class := object.Define("box", func(_ context.Context, st *object.State) (*box, error) { return &box{st}, nil })
-	put := object.Handle(class, "put", func(x *box, ctx context.Context, text string) (int, error) {
-		return 0, x.st.Storage().PutBytes(ctx, "breaker", []byte(text))
-	})
-	b := breaker.New(breaker.Config{Name: "bank", Failures: 1, OpenFor: time.Minute})
-	harness.Run(t, func(s *harness.Sim) {
-		s.Host(b, class)
-		look := func(class, name string) (st breaker.Status, ok bool) {
-			s.OK(s.WithHost(func(_ context.Context, h *object.Host) error {
-				return h.Store().Objects(class, "", func(o storage.Object) bool {
-					if o.ID.Name == name {
-						var err error
-						st, ok, err = breaker.LookAt(h.Store(), o)
-						s.OK(err)
-					}
-					return true
-				})
-			}))
-			return st, ok
-		}
-		fail(s, b, 1)
-		st, ok := look("bank", "eu")
-		s.Always("open", ok && st == stateOf(s, b) && st.State == breaker.Open, st, ok)
-		s.Advance(time.Minute)
-		st, ok = look("bank", "eu")
-		s.Always("half open", ok && st.State == breaker.HalfOpen, st, ok)
-		goes(s, b)
-		st, ok = look("bank", "eu")
-		s.Always("closed", !ok, st)
-		for name, text := range map[string]string{"text": "no JSON", "other": `{"state":"closed"}`, "empty": `{}`} {
-			_, err := put.Call(s.Context(), s, name, text)
-			s.OK(err)
-			st, ok = look("box", name)
-			s.Always("the row of a user", !ok && st == breaker.Status{}, name, st)
-		}
-	})
 }
 
 // Proves K1. The probes may end in any order, and as many must succeed as the Config says, not one fewer.
@@ -346,19 +304,47 @@ func (l *late) Err() error {
 	return l.Context.Err()
 }
 
-// LookAt returns the error of a store that cannot be read.
-func TestLookAtAClosedStore(t *testing.T) {
-	run(t, breaker.Config{Failures: 1}, func(s *harness.Sim, b *breaker.Breaker) {
-		fail(s, b, 1)
-		var store *storage.Store
-		var eu storage.Object
-		s.OK(s.WithHost(func(_ context.Context, h *object.Host) (err error) {
-			store = h.Store()
-			eu, err = store.Find(b.ID("eu"))
-			return err
-		}))
-		s.Restart()
-		st, ok, err := breaker.LookAt(store, eu)
-		s.Always("the error", err != nil && !ok && st == breaker.Status{}, st, ok, err)
+// FORMAT.md has the key and the values of the row that the code writes, and the message of a Reset.
+func TestLayout(t *testing.T) {
+	format, err := os.ReadFile("../../FORMAT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := breaker.New(breaker.Config{Name: "bank"})
+	type desk struct{ st *object.State }
+	class := object.Define("desk", func(_ context.Context, st *object.State) (*desk, error) { return &desk{st}, nil })
+	reset := object.Handle(class, "reset", func(d *desk, ctx context.Context, reason string) (int, error) {
+		return 0, b.Reset(ctx, d.st.Outbox(object.After(time.Hour)), "eu", reason)
+	})
+	harness.Run(t, func(s *harness.Sim) {
+		s.Host(b, class)
+		look := func() (in object.Inspection) {
+			s.OK(s.WithHost(func(ctx context.Context, h *object.Host) (err error) {
+				if in, err = h.Inspect(ctx, b.ID("eu")); err != nil {
+					return err
+				}
+				page, err := h.Keys(ctx, b.ID("eu"), object.KeysOptions{Values: true})
+				in.Keys = page.Keys
+				return err
+			}))
+			return in
+		}
+		s.Always("the time of the rows", s.Now().Equal(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), s.Now())
+		fail(s, b, 5)
+		for _, state := range []string{"open", "half open"} {
+			in := look()
+			s.Always("one row", len(in.Keys) == 1 && in.Keys[0].Key == "breaker", in)
+			row := fmt.Sprintf("| %s | `%s` |", state, in.Keys[0].Value)
+			s.Always("FORMAT.md has the row", strings.Contains(string(format), row), row)
+			s.Advance(30 * time.Second)
+		}
+		_, err := reset.Call(s.Context(), s, "d", "the bank is back")
+		s.OK(err)
+		in := look()
+		s.Always("one message", len(in.Messages) == 1, in)
+		text := fmt.Sprintf("the method `%s` and the reason as its argument, for example `%q`", in.Messages[0].Method, "the bank is back")
+		s.Always("FORMAT.md has the message", strings.Contains(string(format), text), text)
+		s.Advance(2 * time.Hour)
+		s.Always("a closed breaker has no row", !look().Exists, look())
 	})
 }

@@ -1,9 +1,0 @@
-package journal_test
-
-import (
-	"testing"
-
-	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
-)
-
-func TestMain(m *testing.M) { leaks.Main(m) }

@@ -1,0 +1,13 @@
+package cli
+
+import (
+	"os"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast/server/internal/patience"
+)
+
+func TestMain(m *testing.M) {
+	patience.Have()
+	os.Exit(m.Run())
+}

@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
@@ -97,7 +96,7 @@ func (c *crowd) commit(e Entry) (next Entry, again bool) {
 }
 
 func TestManyGoroutines(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaks.None(t)
 	const objects = 300
 	clock := &seenClock{Clock: seam.Seams{}.WithDefaults().Clock}
 	c := &crowd{t: t, clock: clock, x: newIndex(), count: make(map[uint64]int), left: objects * crowdRounds, all: make(chan struct{})}

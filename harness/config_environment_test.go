@@ -80,7 +80,7 @@ func TestOverrides(t *testing.T) {
 		e.VirtualSeconds < float64(e.Schedules)*3600 || e.Seconds <= 0 || e.Failed {
 		t.Errorf("Exhaust: %s", e)
 	}
-	if c.Kind != "check" || c.Store != "map" || c.Random < 10 || c.Crashes == 0 || c.Schedules != 0 || c.VirtualSeconds == 0 || c.Failed {
+	if c.Kind != "check" || c.Store != "map" || c.Random < 5 || c.Crashes == 0 || c.Schedules != 0 || c.VirtualSeconds == 0 || c.Failed {
 		t.Errorf("Check: %s", c)
 	}
 	if !f.Failed {

@@ -9,15 +9,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // thing is an object that runs the function it is called with.
 type thing struct {

@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
@@ -30,7 +29,7 @@ func (x *two) Go(name string, f func()) {
 
 // The results are used in order, whatever the order in which the calls end, and two calls run at a time.
 func TestOrdered(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaks.None(t)
 	second := make(chan struct{})
 	var used []int
 	err := seam.Ordered(seam.Seams{Executor: newTwo()}, "test", 100, func(i int) (int, error) {
@@ -64,7 +63,7 @@ func TestOrdered(t *testing.T) {
 //
 // Proves B1: so no file of a backup is passed over.
 func TestOrderedReturnsTheErrorOfALoop(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaks.None(t)
 	for _, first := range []bool{false, true} { // whether the lesser number fails too
 		x := newTwo()
 		var mu sync.Mutex
@@ -109,7 +108,7 @@ func TestOrderedReturnsTheErrorOfALoop(t *testing.T) {
 
 // A call that ends its goroutine fails, and the caller goes on.
 func TestOrderedWithACallThatExits(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaks.None(t)
 	err := seam.Ordered(seam.Seams{Executor: newTwo()}, "test", 5, func(i int) (int, error) {
 		if i == 2 {
 			runtime.Goexit()

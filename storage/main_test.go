@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"go.uber.org/goleak"
 
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 // memOptions are the options of a small store in fsys.

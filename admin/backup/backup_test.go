@@ -20,15 +20,15 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-	"go.uber.org/goleak"
 
 	"github.com/holdfast-dev/holdfast/internal/crashfs"
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
 	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // clock stands still until a test moves it.
 type clock struct{ now atomic.Int64 }

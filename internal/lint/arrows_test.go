@@ -122,6 +122,7 @@ var arrows = map[string]arrow{
 	"internal/testing/crashes":  {ours: []string{"harness", "internal/testing/prove", "storage"}, theirs: []string{rapid}},
 	"internal/testing/failing":  {ours: []string{"seam", "storage", "storage/*"}},
 	"internal/testing/fulldisk": {theirs: []string{pebble}},
+	"internal/testing/leaks":    {theirs: []string{"go.uber.org/goleak"}},
 	"internal/testing/loglines": {},
 	"internal/testing/machine":  {ours: []string{"internal/crashfs", "storage", "storage/*"}, theirs: []string{pebble}},
 	"internal/testing/memnet":   {},

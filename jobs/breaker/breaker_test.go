@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
 	_ "github.com/holdfast-dev/holdfast/internal/testing/seeds" // the tests draw the same inputs in each run
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/breaker"
@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 var errDown = errors.New("the bank is down")
 

@@ -12,8 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/jobs/debounce"
 	"github.com/holdfast-dev/holdfast/object"
@@ -21,7 +20,7 @@ import (
 	"github.com/holdfast-dev/holdfast/storage/memstore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // open opens a host of the real thing in dir.
 func open(t testing.TB, dir string, defs ...object.Definition) *object.Host {

@@ -3,7 +3,7 @@ package workflow_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }

@@ -12,8 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
 	_ "github.com/holdfast-dev/holdfast/internal/testing/seeds" // the tests draw the same inputs in each run
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/object/journal"
@@ -242,7 +241,7 @@ func storageOf(d *desk) storage.Options {
 	return storage.Options{Engine: d.mem, Shards: 2}
 }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // Proves E1, E2 and E3: the state is the fold of the events, a snapshot is the row of every
 // third event, and it removes the events before it.

@@ -6,15 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/holdfast-dev/holdfast/harness"
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
 	_ "github.com/holdfast-dev/holdfast/internal/testing/seeds" // the tests draw the same inputs in each run
 	"github.com/holdfast-dev/holdfast/object"
 	"github.com/holdfast-dev/holdfast/object/timers"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // box is an object with timers, in which each test does what it wants.
 type box struct {

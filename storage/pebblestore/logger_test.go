@@ -6,10 +6,11 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"go.uber.org/goleak"
+
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 var errBroken = errors.New("the disk is broken")
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"go.uber.org/goleak"
 
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
 	"github.com/holdfast-dev/holdfast/internal/testing/prove"
 	"github.com/holdfast-dev/holdfast/storage"
 	"github.com/holdfast-dev/holdfast/storage/pebblestore"
@@ -54,11 +54,10 @@ var sum struct {
 func TestMain(m *testing.M) {
 	// The live memory is small, and the garbage is much.
 	debug.SetGCPercent(800)
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(exitCode int) {
-		line, _ := json.Marshal(sum) // numbers
-		fmt.Println(string(line))
-		os.Exit(exitCode)
-	}))
+	code := leaks.Run(m)
+	line, _ := json.Marshal(sum) // numbers
+	fmt.Println(string(line))
+	os.Exit(code)
 }
 
 // until tries seeds until the points come to a share of n, and adds them to figure.

@@ -12,12 +12,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-dev/holdfast/harness/internal/machine"
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
 	"github.com/holdfast-dev/holdfast/seam"
 )
 
 // A task that ignores its death costs its goroutine, and nothing else does.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/holdfast-dev/holdfast/harness/internal/machine.(*Machine).abandon"))
+	leaks.Main(m, goleak.IgnoreAnyFunction("github.com/holdfast-dev/holdfast/harness/internal/machine.(*Machine).abandon"))
 }
 
 // start makes a machine with one process, and ends both with the test.

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/holdfast-dev/holdfast/internal/testing/leaks"
 )
 
 var (
@@ -18,7 +18,7 @@ var (
 	size  = flag.Int64("ops", 2000, "how many calls a history has")
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // one makes and checks a history. Even seeds are on the map and odd ones on Pebble.
 func one(h *history) (figures, error) {

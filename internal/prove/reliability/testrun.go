@@ -62,9 +62,9 @@ func (r testRun) command() string {
 }
 
 // patience bounds one run of a test binary, which hangs if it takes longer and then prints
-// where its goroutines stand. The longest takes four minutes, and hours in a soak.
+// where its goroutines stand. The longest takes four minutes, and hours in a soak, so only a hang reaches it.
 func (s *suite) patience() time.Duration {
-	return of(s.extent, 30*time.Minute, 12*time.Hour)
+	return of(s.extent, 4*time.Hour, 12*time.Hour)
 }
 
 // test runs tests and returns the reports of the harness, and the output.

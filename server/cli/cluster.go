@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,9 @@ import (
 
 // dsnVariable is the variable with the connection string, because other users see the arguments of a process, and the string may have a password.
 const dsnVariable = "HOLDFAST_DSN"
+
+// logTimeout is pglog.Options.Timeout of all verbs: the default. Tests set it.
+var logTimeout time.Duration
 
 // clusterFlags are the flags of all verbs of cluster.
 type clusterFlags struct {
@@ -67,7 +71,7 @@ func (o *clusterFlags) options(s *session) (pglog.Options, error) {
 	case o.shard < 0:
 		return l, usage("--shard is %d: it must not be negative", o.shard)
 	}
-	l.Node, l.Log = "command", s.lines()
+	l.Node, l.Log, l.Timeout = "command", s.lines(), logTimeout
 	return l, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/cluster"
 	"github.com/holdfast-dev/holdfast/internal/pgtest"
@@ -32,6 +33,9 @@ var servers struct {
 
 var schemas atomic.Int64
 
+// unhurried is a time that no statement needs, however slow the machine is.
+const unhurried = 1000 * time.Hour
+
 // town is a cluster in a schema of its own.
 type town struct {
 	t      *testing.T
@@ -46,6 +50,7 @@ func newTown(t *testing.T) *town {
 		t.Fatal(servers.err)
 	}
 	t.Setenv(dsnVariable, pgtest.DSN(servers.pair.Primary.Port))
+	logTimeout = unhurried
 	return &town{t, fmt.Sprint("town", schemas.Add(1))}
 }
 
@@ -69,7 +74,7 @@ func (w *town) wants(code int, text string, args ...string) string {
 }
 
 func (w *town) options() pglog.Options {
-	return pglog.Options{DSN: os.Getenv(dsnVariable), Schema: w.schema, Log: slog.New(slog.DiscardHandler)}
+	return pglog.Options{DSN: os.Getenv(dsnVariable), Schema: w.schema, Log: slog.New(slog.DiscardHandler), Timeout: unhurried}
 }
 
 // log opens the log as a program does.
@@ -95,7 +100,7 @@ func (w *town) joinIn(id, dir string) *cluster.Node {
 		Dial: func(context.Context, string) error { return nil }}
 	n, err := cluster.Join(w.t.Context(), o, carts)
 	if err == nil {
-		w.t.Cleanup(func() { _ = n.Close() })
+		w.t.Cleanup(func() { _ = n.Drain(context.Background()) })
 		_, err = n.Serving(w.t.Context())
 	}
 	if err != nil {
@@ -300,7 +305,7 @@ func TestClusterImportRefuses(t *testing.T) {
 	other.wants(Refused, "has moved to cluster", "import", first)
 	other.wants(Fine, "in the cluster", "import", second)
 	view := filepath.Join(t.TempDir(), "node")
-	if err := w.joinIn("a", view).Close(); err != nil {
+	if err := w.joinIn("a", view).Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	other.wants(Refused, "view", "import", filepath.Join(view, "view"))

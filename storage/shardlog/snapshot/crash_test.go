@@ -103,7 +103,7 @@ func crashesOfRestore(t *testing.T, dir string) {
 		return err
 	}
 	refused, opened := 0, 0
-	machine.EveryStep(t, prove.Long(), begin, life, func(about string, w *machine.World) {
+	machine.EveryStep(t, true, begin, life, func(about string, w *machine.World) {
 		want := w.All(nil)
 		got, err := w.CaughtUp(dir)
 		switch {

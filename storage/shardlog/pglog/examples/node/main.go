@@ -130,9 +130,11 @@ func handler(node *cluster.Node) http.Handler {
 	return mux
 }
 
-// call adds one to a counter. It is made again while no node serves, until Ctrl-C ends ctx. A call without an answer has perhaps counted, so a program that
+// call adds one to a counter. It is made again while no node serves, for a minute at most. A call without an answer has perhaps counted, so a program that
 // must not count twice gives its calls a key (object.Idempotent).
 func call(ctx context.Context, addr, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	for {
 		answer, err := post(ctx, "http://"+addr+"/add/"+url.PathEscape(name))
 		if err == nil {
@@ -141,7 +143,7 @@ func call(ctx context.Context, addr, name string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return err
+			return errors.Join(ctx.Err(), err)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -108,7 +108,7 @@ func (w *town) joinIn(id, dir string) *cluster.Node {
 		Dial: func(context.Context, string) error { return nil }}
 	n, err := cluster.Join(w.t.Context(), o, carts)
 	if err == nil {
-		w.t.Cleanup(func() { _ = n.Close() })
+		w.t.Cleanup(func() { _ = n.Drain(context.Background()) })
 		_, err = n.Serving(w.t.Context())
 	}
 	if err != nil {
@@ -319,7 +319,7 @@ func TestClusterImportRefuses(t *testing.T) {
 	other.wants(Refused, "has moved to cluster", "import", first)
 	other.wants(Fine, "in the cluster", "import", second)
 	view := filepath.Join(t.TempDir(), "node")
-	if err := w.joinIn("a", view).Close(); err != nil {
+	if err := w.joinIn("a", view).Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	other.wants(Refused, "view", "import", filepath.Join(view, "view"))

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/object"
@@ -56,7 +57,7 @@ func serveShop(t *testing.T, dir string) *liveShop {
 			types = append(types, d)
 		}
 	}
-	srv, err := server.New(s.host, server.Config{Auth: tokens, Jobs: types, Objects: []server.Exposed{server.Class(carts, "put")}, Listening: func(a []net.Addr) { at <- a }})
+	srv, err := server.New(s.host, server.Config{Auth: tokens, Jobs: types, Objects: []server.Exposed{server.Class(carts, "put")}, Listening: func(a []net.Addr) { at <- a }, ShutdownTimeout: 24 * time.Hour})
 	must(t, err)
 	ctx, end := context.WithCancel(t.Context())
 	over := make(chan error, 1)

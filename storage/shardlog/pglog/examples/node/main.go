@@ -130,11 +130,9 @@ func handler(node *cluster.Node) http.Handler {
 	return mux
 }
 
-// call adds one to a counter. It is made again while no node serves. A call without an answer has perhaps counted, so a program that
+// call adds one to a counter. It is made again while no node serves, until Ctrl-C ends ctx. A call without an answer has perhaps counted, so a program that
 // must not count twice gives its calls a key (object.Idempotent).
 func call(ctx context.Context, addr, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
 	for {
 		answer, err := post(ctx, "http://"+addr+"/add/"+url.PathEscape(name))
 		if err == nil {

@@ -121,8 +121,9 @@ func (c *campaign) strike(r role) error {
 		return c.died(child)
 	}
 	c.kills[r]++
+	err := c.start(r)
 	c.meter.print(c)
-	return c.start(r)
+	return err
 }
 
 // await waits until done. It returns an error if a process ends by itself, if ctx ends, or
@@ -131,7 +132,13 @@ func (c *campaign) await(ctx context.Context, done func() bool) error {
 	limit := time.NewTimer(c.stall)
 	defer limit.Stop()
 	moved := c.moved()
-	for !done() {
+	for {
+		switch { // Ctrl-C wins
+		case ctx.Err() != nil:
+			return errInterrupted
+		case done():
+			return nil
+		}
 		select {
 		case <-c.tally.changed:
 		case <-c.children[worker].over:
@@ -141,7 +148,6 @@ func (c *campaign) await(ctx context.Context, done func() bool) error {
 		case <-limit.C:
 			return errStalled
 		case <-ctx.Done():
-			return errInterrupted
 		}
 		if now := c.moved(); now != moved {
 			moved = now
@@ -149,7 +155,6 @@ func (c *campaign) await(ctx context.Context, done func() bool) error {
 		}
 		c.meter.show(c)
 	}
-	return nil
 }
 
 // moved changes when an order moves.

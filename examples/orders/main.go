@@ -58,6 +58,14 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) > 0 && (role(args[0]) == worker || role(args[0]) == paymentServer) {
 		return play(role(args[0]), args[1:], stdin, stdout, stderr)
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once, and its children end in order
+	return runUntil(ctx, args, stdout, stderr)
+}
+
+// runUntil is run for the program itself, which ends in order when ctx does.
+func runUntil(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s, err := parseFlags(args, stdout, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -65,9 +73,6 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case err != nil:
 		return exitUsage
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once, and its children end in order
 	r, err := orders(ctx, s, stderr)
 	switch {
 	case errors.Is(err, errInterrupted):

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,10 +23,32 @@ const programEnv = "ORDERS_TEST_PROGRAM"
 func TestMain(m *testing.M) {
 	stallTime, endTime = 24*time.Hour, 24*time.Hour // how fast the machine is decides nothing
 	isChild := len(os.Args) > 1 && slices.Contains([]role{worker, paymentServer}, role(os.Args[1]))
-	if isChild || os.Getenv(programEnv) != "" {
+	switch {
+	case isChild:
 		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	case os.Getenv(programEnv) != "":
+		ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt)
+		os.Exit(runUntil(ctx, os.Args[1:], os.Stdout, &heldUp{os.Stderr, ctx}))
 	}
 	os.Exit(m.Run())
+}
+
+// firstKill is in the line that tells of the first kill of the worker, of one.
+const firstKill = "kills: 1 of 1 of the worker"
+
+// heldUp is the standard error of a program that goes no further than its first kill until it is signalled.
+// Half of the orders are placed later.
+type heldUp struct {
+	io.Writer
+	signalled context.Context
+}
+
+func (h *heldUp) Write(p []byte) (int, error) {
+	n, err := h.Writer.Write(p)
+	if strings.Contains(string(p), firstKill) {
+		<-h.signalled.Done()
+	}
+	return n, err
 }
 
 // program runs the whole program with -json, and returns its report.
@@ -65,7 +89,7 @@ type untilKilled struct {
 }
 
 func (u *untilKilled) Write(p []byte) (int, error) {
-	if strings.Contains(string(p), "kills: 1 of 1 of the worker") {
+	if strings.Contains(string(p), firstKill) {
 		u.cancel()
 	}
 	return u.Builder.Write(p)
@@ -142,7 +166,7 @@ func signalled(t *testing.T, signal os.Signal, args ...string) (code int, said s
 	var once sync.Once // a second Ctrl-C would end it at once
 	readLines(stderr, func(line []byte) {
 		said += string(line)
-		if strings.Contains(string(line), "kills: 1 of 1 of the worker") {
+		if strings.Contains(string(line), firstKill) {
 			once.Do(func() {
 				if err := cmd.Process.Signal(signal); err != nil {
 					t.Error(err)

@@ -1,5 +1,5 @@
-// Package browser has the tests of the pages in a real browser, and no other code.
+// Package browser contains the dashboard's tests in a real browser, and no other code.
 //
-// They need Chromium of Debian (apt-get install --no-install-recommends chromium). Without it they are skipped;
-// with HOLDFAST_BROWSER=required they fail then.
+// They run with HOLDFAST_BROWSER=required and need Debian's Chromium (apt-get install
+// --no-install-recommends chromium). Otherwise they are skipped.
 package browser

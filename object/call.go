@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
+	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -123,6 +125,31 @@ type callable interface {
 	encodeResult(c Codec) ([]byte, error)
 	decodeResult(c Codec, b []byte) error
 	recycle() // keeps the memory for another call; it is for a call that has returned without an error
+}
+
+// encodeArg returns the argument in the host's codec.
+func (in *invocation) encodeArg(c Codec) ([]byte, error) {
+	return c.Encode(in.method.part(in, argValue))
+}
+
+// decodeArg sets the argument from bytes in the host's codec.
+func (in *invocation) decodeArg(c Codec, b []byte) error { return decodeArg(c, b, in.arg) }
+
+// encodeResult returns the answer in the host's codec.
+func (in *invocation) encodeResult(c Codec) ([]byte, error) {
+	return c.Encode(in.method.part(in, answerValue))
+}
+
+// decodeResult sets the answer from a stored one.
+func (in *invocation) decodeResult(c Codec, b []byte) error { return c.Decode(b, in.answer) }
+
+// decodeArg sets the argument to which arg points from bytes. A panic of the type's own decoder is an error, because the
+// bytes may come from anywhere.
+func decodeArg(c Codec, b []byte, arg any) error {
+	if len(b) == 0 && reflect.TypeOf(arg).Elem().Kind() == reflect.Struct {
+		return nil // no bytes stand for the zero struct
+	}
+	return seam.Guard(func() error { return c.Decode(b, arg) }, func(p *seam.PanicError) error { return p })
 }
 
 // Request is one call on its way to an object and back. It is made by Method.Call;

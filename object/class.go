@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/alarm"
-	"github.com/holdfast-dev/holdfast/seam"
 	"github.com/holdfast-dev/holdfast/storage"
 )
 
@@ -155,14 +154,20 @@ func (c *Class[T]) Name() string { return c.def.name }
 // Reject notes a mistake in the definition, for Open to return unchanged. A job type that
 // embeds a Class uses it to report mistakes in its own configuration. The error should
 // name the class. A nil error is ignored.
+//
+//go:noinline
 func (c *Class[T]) Reject(err error) { c.def.reject(err) }
 
 // Check adds a check of the definition that Open makes, for what is set after Define. The
 // error is returned as one that Reject was given.
+//
+//go:noinline
 func (c *Class[T]) Check(check func() error) { c.def.check(check) }
 
 // CallBytes is Host.CallBytes for an object of this class, and calls internal methods too,
 // because the caller has the definition. It returns ErrUnknownClass if h was not opened with c.
+//
+//go:noinline
 func (c *Class[T]) CallBytes(ctx context.Context, h *Host, name, method string, arg []byte, opts ...CallOption) ([]byte, error) {
 	return c.def.callBytes(ctx, h, name, method, arg, opts)
 }
@@ -172,6 +177,8 @@ func (c *Class[T]) CallBytes(ctx context.Context, h *Host, name, method string, 
 // waits for it. log is the log of the host, with the class. A job type uses it for work at
 // open that no object can begin by itself. If the store fails before, f is not called. It is for
 // definitions, before Open.
+//
+//go:noinline
 func (c *Class[T]) AtOpen(f func(ctx context.Context, h *Host, log *slog.Logger)) {
 	c.def.open(f)
 }
@@ -338,22 +345,57 @@ type cell[A, R any] struct {
 // reported by Open. It must not be called after a host was opened with c. fn must not
 // keep its argument, or a part of its answer, without copying it: see Method.Call.
 func Handle[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, A) (R, error), opts ...MethodOption[A, R]) *Method[A, R] {
-	m := &Method[A, R]{method{class: &c.def, name: name, arg: reflect.TypeFor[A](), answer: reflect.TypeFor[R]()}}
+	m := &Method[A, R]{}
+	handle(&m.m, c, name, fn, opts)
+	return m
+}
+
+// HandleCall is Handle for the authors of job types with type parameters. It returns Method.Call alone, which the compiler
+// makes from half as much code for each A and R.
+func HandleCall[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, A) (R, error), opts ...MethodOption[A, R]) func(ctx context.Context, from Caller, name string, arg A, opts ...CallOption) (R, error) {
+	m := &method{}
+	handle(m, c, name, fn, opts)
+	return func(ctx context.Context, from Caller, name string, arg A, opts ...CallOption) (answer R, err error) {
+		in := m.take()
+		*in.arg.(*A) = arg
+		if err := in.invoke(ctx, from, name, opts); err != nil {
+			return answer, err
+		}
+		answer = *in.answer.(*R)
+		in.recycle()
+		return answer, nil
+	}
+}
+
+// HandleSend is HandleCall, but returns Method.Send.
+func HandleSend[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, A) (R, error), opts ...MethodOption[A, R]) func(ctx context.Context, st *State, name string, arg A, opts ...CallOption) error {
+	m := &method{}
+	handle(m, c, name, fn, opts)
+	return func(ctx context.Context, st *State, name string, arg A, opts ...CallOption) error {
+		in := m.take()
+		*in.arg.(*A) = arg
+		return in.send(ctx, st, name, opts)
+	}
+}
+
+// handle is Handle for a method without its types.
+func handle[T, A, R any](m *method, c *Class[T], name string, fn func(*T, context.Context, A) (R, error), opts []MethodOption[A, R]) {
+	m.class, m.name, m.arg, m.answer = &c.def, name, reflect.TypeFor[A](), reflect.TypeFor[R]()
 	var sent func(arg A) R
 	for _, o := range opts {
 		sent = o.sent
 	}
-	m.m.hasSent = sent != nil
-	m.m.call = func(in *invocation, instance any, ctx context.Context) (err error) {
+	m.hasSent = sent != nil
+	m.call = func(in *invocation, instance any, ctx context.Context) (err error) {
 		*in.answer.(*R), err = fn(instance.(*T), ctx, *in.arg.(*A))
 		return err
 	}
-	m.m.make = func() *invocation {
+	m.make = func() *invocation {
 		c := &cell[A, R]{}
 		c.in.arg, c.in.answer = &c.arg, &c.answer
 		return &c.in
 	}
-	m.m.part = func(in *invocation, p part) any {
+	m.part = func(in *invocation, p part) any {
 		arg, answer := in.arg.(*A), in.answer.(*R)
 		switch p {
 		case argValue:
@@ -369,17 +411,8 @@ func Handle[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, 
 		}
 		return nil
 	}
-	m.m.class.add(&m.m, fn == nil)
-	return m
+	m.class.add(m, fn == nil)
 }
-
-// MethodOption changes a method. Sent returns one.
-type MethodOption[A, R any] struct{ sent func(arg A) R }
-
-// Sent lets the method be called with the Outbox of a State, where the caller gets the
-// answer of this function, because the method has yet to run. It must be an answer that is
-// true of a call that is only sent, for example one with a field Sent.
-func Sent[A, R any](answer func(arg A) R) MethodOption[A, R] { return MethodOption[A, R]{answer} }
 
 // Name returns the name of the method.
 func (m *Method[A, R]) Name() string { return m.m.name }
@@ -462,37 +495,4 @@ func (in *invocation) run(ctx context.Context, a *activation) error {
 		a.checkShared(in.method.name, in.method.part(in, argValue), in.method.part(in, answerValue))
 	}
 	return err
-}
-
-// answerSent sets the answer of a call that was sent.
-func (in *invocation) answerSent() bool {
-	if in.method.hasSent {
-		in.method.part(in, sentAnswer)
-	}
-	return in.method.hasSent
-}
-
-// encodeArg returns the argument in the host's codec.
-func (in *invocation) encodeArg(c Codec) ([]byte, error) {
-	return c.Encode(in.method.part(in, argValue))
-}
-
-// decodeArg sets the argument from bytes in the host's codec.
-func (in *invocation) decodeArg(c Codec, b []byte) error { return decodeArg(c, b, in.arg) }
-
-// encodeResult returns the answer in the host's codec.
-func (in *invocation) encodeResult(c Codec) ([]byte, error) {
-	return c.Encode(in.method.part(in, answerValue))
-}
-
-// decodeResult sets the answer from a stored one.
-func (in *invocation) decodeResult(c Codec, b []byte) error { return c.Decode(b, in.answer) }
-
-// decodeArg sets the argument to which arg points from bytes. A panic of the type's own decoder is an error, because the
-// bytes may come from anywhere.
-func decodeArg(c Codec, b []byte, arg any) error {
-	if len(b) == 0 && reflect.TypeOf(arg).Elem().Kind() == reflect.Struct {
-		return nil // no bytes stand for the zero struct
-	}
-	return seam.Guard(func() error { return c.Decode(b, arg) }, func(p *seam.PanicError) error { return p })
 }

@@ -64,6 +64,22 @@ func (in *invocation) send(ctx context.Context, st *State, name string, opts []C
 	return nil
 }
 
+// MethodOption changes a method. Sent returns one.
+type MethodOption[A, R any] struct{ sent func(arg A) R }
+
+// Sent lets the method be called with the Outbox of a State, where the caller gets the
+// answer of this function, because the method has yet to run. It must be an answer that is
+// true of a call that is only sent, for example one with a field Sent.
+func Sent[A, R any](answer func(arg A) R) MethodOption[A, R] { return MethodOption[A, R]{answer} }
+
+// answerSent sets the answer of a call that was sent.
+func (in *invocation) answerSent() bool {
+	if in.method.hasSent {
+		in.method.part(in, sentAnswer)
+	}
+	return in.method.hasSent
+}
+
 // Outbox returns a Caller that writes calls to the turn's batch and does not run them: each is
 // sent as Method.Send does. So a verb of a job can be part of the turn's commit:
 //

@@ -2,6 +2,7 @@ package continuous
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/object"
@@ -9,14 +10,24 @@ import (
 
 // Verbs describes the methods of the job by name, for callers that have no Go types (G1).
 func (j *Job[S]) Verbs() *verbs.Table {
+	s := reflect.TypeFor[S]()
 	return j.d.verbs(
-		verbs.New("start", verbs.Call, "create the job with its first state, or leave one that exists as it is", j.Start),
-		verbs.New("state", verbs.Reader, "show the state that the last successful run left", j.stateDescribed),
+		verbs.NewUntyped("start", verbs.Call, "create the job with its first state, or leave one that exists as it is", s, reflect.TypeFor[Started](),
+			func(ctx context.Context, from object.Caller, id string, read func(arg any) error) (any, error) {
+				var state S
+				if err := read(&state); err != nil {
+					return nil, err
+				}
+				return j.Start(ctx, from, id, state)
+			}),
+		verbs.NewUntyped("state", verbs.Reader, "show the state that the last successful run left", reflect.TypeFor[verbs.None](), s,
+			func(ctx context.Context, from object.Caller, id string, read func(arg any) error) (any, error) {
+				if err := read(new(verbs.None)); err != nil {
+					return nil, err
+				}
+				return j.State(ctx, from, id)
+			}),
 	)
-}
-
-func (j *Job[S]) stateDescribed(ctx context.Context, from object.Caller, id string, _ verbs.None) (S, error) {
-	return j.State(ctx, from, id)
 }
 
 // verbs describes the methods of the job by name. start and state need the type of its state.

@@ -29,12 +29,13 @@ type Job[S any] struct {
 	config Config[S]
 	reader engine.Reader[S]
 
-	start *object.Method[S, Started]
-	state *object.Method[none, S]
+	start call[S, Started]
+	state call[none, S]
 }
 
 // control has the methods of a Job that do not need the type of its state. The compiler makes the code of a Job again for
-// each S, in each package that uses one, so a Job itself has only what needs it.
+// each S, in each package that uses one, so a Job itself has only what needs it. The methods
+// here are not inlined, because each Job has wrappers of them.
 type control struct{ d *definition }
 
 // definition is a Job without its type.
@@ -54,7 +55,7 @@ type calls struct {
 	stop, terminate        call[string, none]
 }
 
-// call is a bound object.Method.Call.
+// call is what object.HandleCall returns.
 type call[A, R any] = func(ctx context.Context, from object.Caller, id string, arg A, opts ...object.CallOption) (R, error)
 
 // none stands for no argument or no result.
@@ -66,13 +67,13 @@ func New[S any](c Config[S]) *Job[S] {
 	d := define(c.untyped())
 	j := &Job[S]{Class: d.class, control: control{d}, config: c, reader: c.reader()}
 	d.run = j.run
-	j.start = object.Handle(d.class, "start", func(in *instance, ctx context.Context, state S) (Started, error) {
+	j.start = object.HandleCall(d.class, "start", func(in *instance, ctx context.Context, state S) (Started, error) {
 		if in.job.Exists() {
 			return Started{Status: in.job.Meta().Status}, nil
 		}
 		return in.start(ctx, state, reflect.TypeFor[S]())
 	}, object.Sent(func(S) Started { return Started{Sent: true} }))
-	j.state = object.Handle(d.class, "state", func(in *instance, ctx context.Context, _ none) (state S, err error) {
+	j.state = object.HandleCall(d.class, "state", func(in *instance, ctx context.Context, _ none) (state S, err error) {
 		stored, err := in.stored(ctx)
 		if stored != nil && err == nil {
 			err = in.damaged(j.reader.Read(in.st.Driver().Codec(), in.cursor.StateVersion, stored, &state))
@@ -90,12 +91,12 @@ func define(c *untyped) *definition {
 	}, c.class())
 	nothing, noReason := object.Sent(func(none) none { return none{} }), object.Sent(func(string) none { return none{} })
 	d.calls = calls{
-		trigger:   object.Handle(d.class, "trigger", (*instance).trigger, nothing).Call,
-		status:    object.Handle(d.class, "status", (*instance).status).Call,
-		pause:     object.Handle(d.class, "pause", (*instance).pause, nothing).Call,
-		resume:    object.Handle(d.class, "resume", (*instance).resume, nothing).Call,
-		stop:      object.Handle(d.class, "stop", (*instance).stop, noReason).Call,
-		terminate: object.Handle(d.class, "terminate", (*instance).terminate, noReason).Call,
+		trigger:   object.HandleCall(d.class, "trigger", (*instance).trigger, nothing),
+		status:    object.HandleCall(d.class, "status", (*instance).status),
+		pause:     object.HandleCall(d.class, "pause", (*instance).pause, nothing),
+		resume:    object.HandleCall(d.class, "resume", (*instance).resume, nothing),
+		stop:      object.HandleCall(d.class, "stop", (*instance).stop, noReason),
+		terminate: object.HandleCall(d.class, "terminate", (*instance).terminate, noReason),
 	}
 	d.class.Reject(c.validate())
 	return d
@@ -104,6 +105,8 @@ func define(c *untyped) *definition {
 // Scheduled reports whether the definition has a schedule. A job without one
 // runs when it is started, when it is triggered, and when its last run called
 // NextAt; between runs it has no alarm.
+//
+//go:noinline
 func (j *control) Scheduled() bool { return j.d.Schedule != (jobs.Schedule{}) }
 
 // Started is the answer of Start.
@@ -123,12 +126,14 @@ type Started struct {
 // If the state has a method Validate() error that fails, or if it cannot be
 // encoded, Start returns a jobs.ErrInvalid and stores nothing (J4).
 func (j *Job[S]) Start(ctx context.Context, from object.Caller, id string, state S) (Started, error) {
-	return j.start.Call(ctx, from, id, state)
+	return j.start(ctx, from, id, state)
 }
 
 // Trigger begins a run now, and the schedule counts from now on (C1). If a run
 // waits for a retry, it is tried now, with fresh attempts. If a run is
 // executing, another one follows it.
+//
+//go:noinline
 func (j *control) Trigger(ctx context.Context, from object.Caller, id string) error {
 	_, err := j.d.calls.trigger(ctx, from, id, none{})
 	return err
@@ -147,17 +152,21 @@ type Status struct {
 
 // Status returns the status of the job and when it runs next. It does not wait
 // for a run that executes.
+//
+//go:noinline
 func (j *control) Status(ctx context.Context, from object.Caller, id string) (Status, error) {
 	return j.d.calls.status(ctx, from, id, none{})
 }
 
 // State returns the state that the last successful run left.
 func (j *Job[S]) State(ctx context.Context, from object.Caller, id string) (S, error) {
-	return j.state.Call(ctx, from, id, none{})
+	return j.state(ctx, from, id, none{})
 }
 
 // Pause begins no run until Resume. A run that executes ends first. Pausing a
 // paused job changes nothing.
+//
+//go:noinline
 func (j *control) Pause(ctx context.Context, from object.Caller, id string) error {
 	_, err := j.d.calls.pause(ctx, from, id, none{})
 	return err
@@ -166,6 +175,8 @@ func (j *control) Pause(ctx context.Context, from object.Caller, id string) erro
 // Resume lets a paused, stopped or failed job continue. Config.Missed says how
 // it handles runs that became due meanwhile. For any other status it changes
 // nothing.
+//
+//go:noinline
 func (j *control) Resume(ctx context.Context, from object.Caller, id string) error {
 	_, err := j.d.calls.resume(ctx, from, id, none{})
 	return err
@@ -173,6 +184,8 @@ func (j *control) Resume(ctx context.Context, from object.Caller, id string) err
 
 // Stop ends the job but keeps its state and stores the reason. Resume starts it
 // again. A run that executes is cancelled and its changes are discarded.
+//
+//go:noinline
 func (j *control) Stop(ctx context.Context, from object.Caller, id, reason string) error {
 	_, err := j.d.calls.stop(ctx, from, id, reason)
 	return err
@@ -181,6 +194,8 @@ func (j *control) Stop(ctx context.Context, from object.Caller, id, reason strin
 // Terminate deletes the job: its state and its alarm, in one batch with an
 // event that has the reason. A run that executes is cancelled. Start can use
 // the id again (J10).
+//
+//go:noinline
 func (j *control) Terminate(ctx context.Context, from object.Caller, id, reason string) error {
 	_, err := j.d.calls.terminate(ctx, from, id, reason)
 	return err
@@ -189,6 +204,8 @@ func (j *control) Terminate(ctx context.Context, from object.Caller, id, reason 
 // Rearm applies a definition with earlier times to all existing jobs, also to
 // those that are not in memory; see engine.Rearm. For example, call it once after
 // a deploy that shortens Config.Schedule.
+//
+//go:noinline
 func (j *control) Rearm(ctx context.Context, h *object.Host, o jobs.RearmOptions) (jobs.Rearmed, error) {
 	return engine.Rearm(ctx, h, j.d.Name, o)
 }

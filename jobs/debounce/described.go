@@ -2,6 +2,7 @@ package debounce
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
 	"github.com/holdfast-dev/holdfast/object"
@@ -17,9 +18,30 @@ type described[E any] struct {
 // Verbs describes the methods of the job by name, for callers that have no Go types (G1).
 func (j *Job[E, S]) Verbs() *verbs.Table {
 	return j.d.verbs(
-		verbs.New("add", verbs.Call, "add an event, once for each id if it has one", j.addDescribed),
-		verbs.New("pending", verbs.Reader, "show the events, or the state, that wait for the next flush", j.pendingDescribed),
+		verbs.NewUntyped("add", verbs.Call, "add an event, once for each id if it has one", reflect.TypeFor[described[E]](), reflect.TypeFor[Ack](),
+			func(ctx context.Context, from object.Caller, id string, read func(arg any) error) (any, error) {
+				var a described[E]
+				if err := read(&a); err != nil {
+					return nil, err
+				}
+				return j.Add(ctx, from, id, a.Event, eventOptions(a.ID)...)
+			}),
+		verbs.NewUntyped("pending", verbs.Reader, "show the events, or the state, that wait for the next flush", reflect.TypeFor[verbs.None](), reflect.TypeFor[Pending[E, S]](),
+			func(ctx context.Context, from object.Caller, id string, read func(arg any) error) (any, error) {
+				if err := read(new(verbs.None)); err != nil {
+					return nil, err
+				}
+				return j.Pending(ctx, from, id)
+			}),
 	)
+}
+
+// eventOptions are those of an event with an id; empty: it has none.
+func eventOptions(id string) []EventOption {
+	if id == "" {
+		return nil
+	}
+	return []EventOption{EventID(id)}
 }
 
 // verbs describes the methods of the job by name. add and pending have types of the job.
@@ -36,16 +58,4 @@ func (d *definition) verbs(add, pending verbs.Verb) *verbs.Table {
 		verbs.New("status", verbs.Reader, "show the metadata, the events that wait and when their flush is due", verbs.Ask(j.Status)),
 		pending,
 	})
-}
-
-func (j *Job[E, S]) pendingDescribed(ctx context.Context, from object.Caller, id string, _ verbs.None) (Pending[E, S], error) {
-	return j.Pending(ctx, from, id)
-}
-
-// addDescribed is Add with the id of the event in the argument.
-func (j *Job[E, S]) addDescribed(ctx context.Context, from object.Caller, id string, a described[E]) (Ack, error) {
-	if a.ID == "" {
-		return j.Add(ctx, from, id, a.Event)
-	}
-	return j.Add(ctx, from, id, a.Event, EventID(a.ID))
 }

@@ -34,12 +34,13 @@ type Job[E, S any] struct {
 	events engine.Reader[E]
 	states engine.Reader[S]
 
-	add     *object.Method[E, Ack]
-	pending *object.Method[none, Pending[E, S]]
+	add     call[E, Ack]
+	pending call[none, Pending[E, S]]
 }
 
 // control has the methods of a Job that have none of its types. The compiler makes the code of a Job again for each E
-// and S, in each package that uses one, so a Job itself has only what needs them.
+// and S, in each package that uses one, so a Job itself has only what needs them. The
+// methods here are not inlined, because each Job has wrappers of them.
 type control struct{ d *definition }
 
 // definition is a Job without its types.
@@ -64,7 +65,7 @@ type calls struct {
 	clear         call[none, int]
 }
 
-// call is a bound object.Method.Call.
+// call is what object.HandleCall returns.
 type call[A, R any] = func(ctx context.Context, from object.Caller, id string, arg A, opts ...object.CallOption) (R, error)
 
 // none stands for no argument or no result.
@@ -76,14 +77,14 @@ func New[E, S any](c Config[E, S]) *Job[E, S] {
 	d := define(c.untyped())
 	j := &Job[E, S]{Class: d.class, control: control{d}, config: c, events: c.events(), states: c.states()}
 	d.reduce, d.flush = j.reduce, j.flush
-	j.add = object.Handle(d.class, "add", func(in *instance, ctx context.Context, ev E) (Ack, error) {
+	j.add = object.HandleCall(d.class, "add", func(in *instance, ctx context.Context, ev E) (Ack, error) {
 		ev, err := valid(ev)
 		if err != nil {
 			return Ack{}, err
 		}
 		return in.add(ctx, ev)
 	}, object.Sent(func(E) Ack { return Ack{Sent: true} }))
-	j.pending = object.Handle(d.class, "pending", func(in *instance, ctx context.Context, _ none) (p Pending[E, S], err error) {
+	j.pending = object.HandleCall(d.class, "pending", func(in *instance, ctx context.Context, _ none) (p Pending[E, S], err error) {
 		g, stored, err := in.pending(ctx)
 		p.Generation, p.Count, p.First, p.Last = g.number, g.count, g.first, g.last
 		if err == nil && g.count > 0 {
@@ -102,12 +103,12 @@ func define(c untyped) *definition {
 	}, c.class())
 	nothing, noReason := object.Sent(func(none) none { return none{} }), object.Sent(func(string) none { return none{} })
 	d.calls = calls{
-		flushNow:  object.Handle(d.class, "flushNow", (*instance).flushNow).Call,
-		status:    object.Handle(d.class, "status", (*instance).status).Call,
-		pause:     object.Handle(d.class, "pause", (*instance).pause, nothing).Call,
-		resume:    object.Handle(d.class, "resume", (*instance).resume, nothing).Call,
-		terminate: object.Handle(d.class, "terminate", (*instance).terminate, noReason).Call,
-		clear:     object.Handle(d.class, "clear", (*instance).clear).Call,
+		flushNow:  object.HandleCall(d.class, "flushNow", (*instance).flushNow),
+		status:    object.HandleCall(d.class, "status", (*instance).status),
+		pause:     object.HandleCall(d.class, "pause", (*instance).pause, nothing),
+		resume:    object.HandleCall(d.class, "resume", (*instance).resume, nothing),
+		terminate: object.HandleCall(d.class, "terminate", (*instance).terminate, noReason),
+		clear:     object.HandleCall(d.class, "clear", (*instance).clear),
 	}
 	d.class.Reject(c.validate())
 	return d
@@ -140,7 +141,7 @@ func (j *Job[E, S]) Add(ctx context.Context, from object.Caller, id string, ev E
 	if err != nil {
 		return Ack{}, err
 	}
-	return j.add.Call(ctx, from, id, ev, call...)
+	return j.add(ctx, from, id, ev, call...)
 }
 
 // callOptions are the options of the call of an Add.
@@ -161,6 +162,8 @@ func (d *definition) callOptions(opts []EventOption) (call []object.CallOption, 
 // If a flush is running, the newer events are flushed after it. If a flush
 // waits for its next attempt, it is tried now, with fresh attempts and its old
 // Reason. For a paused or failed job FlushNow returns a jobs.ErrIllegalMove.
+//
+//go:noinline
 func (j *control) FlushNow(ctx context.Context, from object.Caller, id string) (generation uint64, err error) {
 	return j.d.calls.flushNow(ctx, from, id, none{})
 }
@@ -195,6 +198,8 @@ type Status struct {
 }
 
 // Status returns the state of an object. It does not wait for a running flush.
+//
+//go:noinline
 func (j *control) Status(ctx context.Context, from object.Caller, id string) (Status, error) {
 	return j.d.calls.status(ctx, from, id, none{})
 }
@@ -212,12 +217,14 @@ type Pending[E, S any] struct {
 // Pending returns the events, or the state, that wait for the next flush. The
 // events of a running flush are not among them.
 func (j *Job[E, S]) Pending(ctx context.Context, from object.Caller, id string) (Pending[E, S], error) {
-	return j.pending.Call(ctx, from, id, none{})
+	return j.pending(ctx, from, id, none{})
 }
 
 // Pause keeps collecting events and begins no flush until Resume. A running
 // flush ends first. Pausing a paused job changes nothing. The error is a
 // *jobs.MoveError if the job has failed.
+//
+//go:noinline
 func (j *control) Pause(ctx context.Context, from object.Caller, id string) error {
 	_, err := j.d.calls.pause(ctx, from, id, none{})
 	return err
@@ -225,6 +232,8 @@ func (j *control) Pause(ctx context.Context, from object.Caller, id string) erro
 
 // Resume ends a pause or a failure. A flush that is due begins at once. For any
 // other status it changes nothing.
+//
+//go:noinline
 func (j *control) Resume(ctx context.Context, from object.Caller, id string) error {
 	_, err := j.d.calls.resume(ctx, from, id, none{})
 	return err
@@ -233,6 +242,8 @@ func (j *control) Resume(ctx context.Context, from object.Caller, id string) err
 // Terminate deletes the job: its events, its alarm and the ids it remembers, in
 // one batch with an event that has the reason. A running flush is cancelled.
 // The next Add makes a new job under the same id.
+//
+//go:noinline
 func (j *control) Terminate(ctx context.Context, from object.Caller, id, reason string) error {
 	_, err := j.d.calls.terminate(ctx, from, id, reason)
 	return err
@@ -241,6 +252,8 @@ func (j *control) Terminate(ctx context.Context, from object.Caller, id, reason 
 // Clear deletes the events that wait for the next flush and returns their
 // number. Their ids stay known. Events of a flush that is running or waits for
 // its next attempt stay, because that flush may have had effects already.
+//
+//go:noinline
 func (j *control) Clear(ctx context.Context, from object.Caller, id string) (int, error) {
 	return j.d.calls.clear(ctx, from, id, none{})
 }
@@ -248,6 +261,8 @@ func (j *control) Clear(ctx context.Context, from object.Caller, id string) (int
 // Rearm applies a definition with earlier times to all existing jobs, also to
 // those that are not in memory; see engine.Rearm. For example, call it once after
 // a deploy that shortens Config.Quiet.
+//
+//go:noinline
 func (j *control) Rearm(ctx context.Context, h *object.Host, o jobs.RearmOptions) (jobs.Rearmed, error) {
 	return engine.Rearm(ctx, h, j.d.Name, o)
 }

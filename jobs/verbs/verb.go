@@ -94,22 +94,23 @@ type None struct{}
 // given, and its answer the JSON of an R. If the argument has idempotency keys, *A has a method
 // IdempotencyKeys() []*string, for DoKeyed.
 func New[A, R any](name string, role Role, help string, call func(ctx context.Context, from object.Caller, id string, arg A) (R, error)) Verb {
-	return newVerb(name, role, help, reflect.TypeFor[A](), reflect.TypeFor[R](), func(ctx context.Context, from object.Caller, id string, raw []byte, keys Keys) (any, error) {
+	return NewUntyped(name, role, help, reflect.TypeFor[A](), reflect.TypeFor[R](), func(ctx context.Context, from object.Caller, id string, read func(arg any) error) (any, error) {
 		var arg A
-		if err := keys.read(raw, &arg); err != nil {
+		if err := read(&arg); err != nil {
 			return nil, err
 		}
 		return call(ctx, from, id, arg)
 	})
 }
 
-// newVerb is New for a method that reads its argument. It is not inlined, because New is compiled for each verb.
+// NewUntyped is New for the authors of job types with type parameters, because the compiler makes New again for each A and R. call
+// passes read a pointer to its argument, of type arg, and returns the error of read.
 //
 //go:noinline
-func newVerb(name string, role Role, help string, arg, answer reflect.Type, call func(ctx context.Context, from object.Caller, id string, raw []byte, keys Keys) (any, error)) Verb {
+func NewUntyped(name string, role Role, help string, arg, answer reflect.Type, call func(ctx context.Context, from object.Caller, id string, read func(arg any) error) (any, error)) Verb {
 	v := Verb{Description: Description{Name: name, Role: role, Argument: shapeOf(arg), Answer: shapeOf(answer), Help: help}}
 	v.run = func(ctx context.Context, from object.Caller, id string, raw []byte, keys Keys) ([]byte, error) {
-		answer, err := call(ctx, from, id, raw, keys)
+		answer, err := call(ctx, from, id, func(arg any) error { return keys.read(raw, arg) })
 		if err != nil {
 			return nil, err
 		}

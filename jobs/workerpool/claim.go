@@ -46,7 +46,7 @@ type Lease struct {
 func (p *Pool[In, Out]) Claim(ctx context.Context, from object.Caller, n int, lease time.Duration) ([]Claim[In], error) {
 	var all []Claim[In]
 	err := p.pool.claimFrom(ctx, from, n, lease, func(name string, part claimPart) (int, error) {
-		some, err := p.claim.Call(ctx, from, name, part)
+		some, err := p.claim(ctx, from, name, part)
 		all = append(all, some...)
 		return len(some), err
 	})
@@ -92,6 +92,8 @@ func validLease(d time.Duration) error {
 // new Lease. Its Cancelling tells whether Cancel was called for the task.
 // Errors: jobs.ErrStaleExecution if the task has ended or the lease has expired;
 // jobs.ErrInvalid for a length that Claim does not take.
+//
+//go:noinline
 func (p *control) Heartbeat(ctx context.Context, from object.Caller, l Lease) (Lease, error) {
 	if err := validLease(l.For); err != nil {
 		return l, err
@@ -103,7 +105,7 @@ func (p *control) Heartbeat(ctx context.Context, from object.Caller, l Lease) (L
 // jobs.ErrStaleExecution if the lease is not valid any more, for example in a
 // second Ack.
 func (p *Pool[In, Out]) Ack(ctx context.Context, from object.Caller, l Lease, out Out) error {
-	_, err := p.ack.Call(ctx, from, l.ID.object(), receipt[Out]{l, out})
+	_, err := p.ack(ctx, from, l.ID.object(), receipt[Out]{l, out})
 	return err
 }
 
@@ -111,6 +113,8 @@ func (p *Pool[In, Out]) Ack(ctx context.Context, from object.Caller, l Lease, ou
 // becomes a dead letter as Config.Retry says; jobs.Permanent, jobs.RetryAfter
 // and jobs.Snooze in cause work as in an error of Config.Work. Errors:
 // jobs.ErrStaleExecution; jobs.ErrInvalid for a delay of more than 100 years.
+//
+//go:noinline
 func (p *control) Nack(ctx context.Context, from object.Caller, l Lease, cause error) error {
 	n := refused(l, cause)
 	for _, d := range []*time.Duration{n.After, n.Snooze} {

@@ -84,6 +84,8 @@ func (s Stats) Check() error {
 
 // Stats counts the tasks of all partitions. It reads one partition after
 // another, so while tasks move the sum is not of one moment.
+//
+//go:noinline
 func (p *control) Stats(ctx context.Context, from object.Caller) (Stats, error) {
 	var sum Stats
 	err := p.pool.objects(ctx, from, func(name string) error {
@@ -100,6 +102,8 @@ func (p *control) Stats(ctx context.Context, from object.Caller) (Stats, error) 
 
 // Pause stops tasks from beginning until Resume. Running tasks continue, and
 // Enqueue accepts tasks. Pause ends a Drain.
+//
+//go:noinline
 func (p *control) Pause(ctx context.Context, from object.Caller) error {
 	return p.pool.setMode(ctx, from, Paused)
 }
@@ -107,6 +111,8 @@ func (p *control) Pause(ctx context.Context, from object.Caller) error {
 // Resume ends a Pause or a Drain. It is a call, as all verbs of a whole pool are: with the
 // Outbox of a State they return object.ErrNeedsAnswer. A message would wait behind the tasks
 // that the pool refuses, and a Resume among them would never come.
+//
+//go:noinline
 func (p *control) Resume(ctx context.Context, from object.Caller) error {
 	return p.pool.setMode(ctx, from, Active)
 }
@@ -117,6 +123,8 @@ func (p *control) Resume(ctx context.Context, from object.Caller) error {
 // If ctx ends first, or if the host shuts down while tasks are pending or
 // claimed (object.ErrShutdown), the pool stays draining, and a later Drain
 // waits again.
+//
+//go:noinline
 func (p *control) Drain(ctx context.Context, from object.Caller) error {
 	if err := p.pool.setMode(ctx, from, Draining); err != nil {
 		return err
@@ -145,6 +153,8 @@ func (p *pool) setMode(ctx context.Context, from object.Caller, m Mode) error {
 // With the Outbox of a State as from, Cancel happens if and only if the turn commits, a
 // little later, and returns Sent. It waits behind tasks that its partition refuses; see
 // Enqueue. If the task is not known then, the request becomes a dead letter of its partition.
+//
+//go:noinline
 func (p *control) Cancel(ctx context.Context, from object.Caller, id TaskID) (State, error) {
 	if !id.valid() { // a partition of that number would refuse each message
 		return 0, fmt.Errorf("%s: %w: task %s", p.pool.set.name, jobs.ErrNotFound, id)
@@ -155,6 +165,8 @@ func (p *control) Cancel(ctx context.Context, from object.Caller, id TaskID) (St
 // Discard cancels the tasks that are pending now and returns how many it
 // cancelled. A task that begins before its turn to be cancelled runs to its
 // end.
+//
+//go:noinline
 func (p *control) Discard(ctx context.Context, from object.Caller) (int, error) {
 	total := 0
 	err := p.pool.objects(ctx, from, func(name string) error {

@@ -53,7 +53,7 @@ const pageBytes = 4 << 20
 //	}
 func (p *Pool[In, Out]) DeadLetters(ctx context.Context, from object.Caller, after TaskID, limit int) (all []DeadLetter[In], err error) {
 	err = p.pool.pages(ctx, from, after, limit, func(name string, g page) (n, bytes int, last uint64, err error) {
-		some, err := p.letters.Call(ctx, from, name, g)
+		some, err := p.letters(ctx, from, name, g)
 		if n = len(some.Letters); n > 0 {
 			all, last = append(all, some.Letters...), some.Letters[n-1].ID.Number
 		}
@@ -98,6 +98,8 @@ type lettersPage[In any] struct {
 // error is jobs.ErrNotFound. If another caller replays or discards one of them
 // at the same time, the error is jobs.ErrNotFound too, and those before it are
 // replayed.
+//
+//go:noinline
 func (p *control) Replay(ctx context.Context, from object.Caller, ids ...TaskID) (int, error) {
 	return eachPart(ids, func(name string, nums []uint64) (int, error) {
 		return lettersIn(ctx, from, p.pool.calls.replay, name, lettersPart{Numbers: nums})
@@ -105,6 +107,8 @@ func (p *control) Replay(ctx context.Context, from object.Caller, ids ...TaskID)
 }
 
 // ReplayAll replays all dead letters that exist now and returns how many.
+//
+//go:noinline
 func (p *control) ReplayAll(ctx context.Context, from object.Caller) (int, error) {
 	total := 0
 	err := p.pool.objects(ctx, from, func(name string) error {
@@ -117,6 +121,8 @@ func (p *control) ReplayAll(ctx context.Context, from object.Caller) (int, error
 
 // DiscardDead removes dead letters, which then count as cancelled tasks. It
 // returns how many it removed, and the errors of Replay.
+//
+//go:noinline
 func (p *control) DiscardDead(ctx context.Context, from object.Caller, ids ...TaskID) (int, error) {
 	return eachPart(ids, func(name string, nums []uint64) (int, error) {
 		return lettersIn(ctx, from, p.pool.calls.discardDead, name, lettersPart{Numbers: nums})

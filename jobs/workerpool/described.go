@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/jobs/verbs"
@@ -13,14 +14,76 @@ import (
 // Verbs describes the methods of the pool by name, for callers that have no Go types (G1). The id
 // of a verb of a task is that of TaskID.String; those of the whole pool take none.
 func (p *Pool[In, Out]) Verbs() *verbs.Table {
+	none := reflect.TypeFor[verbs.None]()
 	return p.pool.verbs(typedVerbs{
-		enqueue: verbs.New("enqueue", verbs.Call, "add a task with an input", p.enqueueDescribed),
-		batch:   verbs.New("enqueueBatch", verbs.Call, "add up to 10,000 tasks; those of one partition all or none", p.enqueueBatchDescribed),
-		claim:   verbs.New("claim", verbs.Call, "give ready tasks to an outside worker, which ends each within its lease", p.claimDescribed),
-		ack:     verbs.New("ack", verbs.Call, "end a claimed task as done, with its output", p.ackDescribed),
-		status:  verbs.New("status", verbs.Reader, "show the state of a task, its failures and its result", p.statusDescribed),
-		wait:    verbs.New("wait", verbs.Reader, "wait until a task has ended and show its result", p.waitDescribed),
+		enqueue: verbs.NewUntyped("enqueue", verbs.Call, "add a task with an input", reflect.TypeFor[described[In]](), reflect.TypeFor[TaskRef](),
+			func(ctx context.Context, from object.Caller, _ string, read func(arg any) error) (any, error) {
+				var a described[In]
+				if err := read(&a); err != nil {
+					return nil, err
+				}
+				return p.Enqueue(ctx, from, a.In, a.option)
+			}),
+		batch: verbs.NewUntyped("enqueueBatch", verbs.Call, "add up to 10,000 tasks; those of one partition all or none", reflect.TypeFor[describedBatch[In]](), reflect.TypeFor[[]TaskRef](),
+			func(ctx context.Context, from object.Caller, _ string, read func(arg any) error) (any, error) {
+				var all describedBatch[In]
+				if err := read(&all); err != nil {
+					return nil, err
+				}
+				items := make([]Item[In], len(all))
+				for i := range all {
+					items[i] = Item[In]{all[i].In, []Option{all[i].option}}
+				}
+				return p.EnqueueBatch(ctx, from, items)
+			}),
+		claim: verbs.NewUntyped("claim", verbs.Call, "give ready tasks to an outside worker, which ends each within its lease", reflect.TypeFor[claimArg](), reflect.TypeFor[[]Claim[In]](),
+			func(ctx context.Context, from object.Caller, _ string, read func(arg any) error) (any, error) {
+				var a claimArg
+				if err := a.read(read); err != nil {
+					return nil, err
+				}
+				claims, err := p.Claim(ctx, from, a.N, time.Duration(a.Lease))
+				if len(claims) > 0 { // their leases run, also if a partition has failed since
+					return claims, nil
+				}
+				return []Claim[In]{}, err
+			}),
+		ack: verbs.NewUntyped("ack", verbs.Call, "end a claimed task as done, with its output", reflect.TypeFor[ackArg[Out]](), none,
+			func(ctx context.Context, from object.Caller, id string, read func(arg any) error) (any, error) {
+				var a ackArg[Out]
+				if err := read(&a); err != nil {
+					return nil, err
+				}
+				if err := leaseOf(a.Lease, id); err != nil {
+					return nil, err
+				}
+				return verbs.None{}, p.Ack(ctx, from, a.Lease, a.Out)
+			}),
+		status: verbs.NewUntyped("status", verbs.Reader, "show the state of a task, its failures and its result", none, reflect.TypeFor[Status[Out]](),
+			func(ctx context.Context, from object.Caller, id string, read func(arg any) error) (any, error) {
+				task, err := idOf(id, read)
+				if err != nil {
+					return nil, err
+				}
+				return p.Status(ctx, from, task)
+			}),
+		wait: verbs.NewUntyped("wait", verbs.Reader, "wait until a task has ended and show its result", none, reflect.TypeFor[Out](),
+			func(ctx context.Context, from object.Caller, id string, read func(arg any) error) (any, error) {
+				task, err := idOf(id, read)
+				if err != nil {
+					return nil, err
+				}
+				return p.Wait(ctx, from, task)
+			}),
 	})
+}
+
+// idOf is the id of the task of a verb that has no argument.
+func idOf(id string, read func(arg any) error) (TaskID, error) {
+	if err := read(new(verbs.None)); err != nil {
+		return TaskID{}, err
+	}
+	return ParseTaskID(id)
 }
 
 // typedVerbs are the verbs that have types of the pool.
@@ -90,40 +153,9 @@ func (all *describedBatch[In]) IdempotencyKeys() []*string {
 	return keys
 }
 
-// enqueueDescribed is Enqueue with the options in the argument.
-func (p *Pool[In, Out]) enqueueDescribed(ctx context.Context, from object.Caller, _ string, a described[In]) (TaskRef, error) {
-	return p.Enqueue(ctx, from, a.In, a.option)
-}
-
 // option is all options of the task.
 func (a *described[In]) option(o *options) {
 	*o = options{Key: a.Key, Queue: a.Queue, Priority: a.Priority, At: a.At, Unique: a.Unique, Webhook: a.Webhook, Once: a.Idempotent}
-}
-
-// enqueueBatchDescribed is EnqueueBatch with the options in the argument.
-func (p *Pool[In, Out]) enqueueBatchDescribed(ctx context.Context, from object.Caller, _ string, all describedBatch[In]) ([]TaskRef, error) {
-	items := make([]Item[In], len(all))
-	for i := range all {
-		items[i] = Item[In]{all[i].In, []Option{all[i].option}}
-	}
-	return p.EnqueueBatch(ctx, from, items)
-}
-
-// statusDescribed and waitDescribed are Status and Wait of the task with an id as text.
-func (p *Pool[In, Out]) statusDescribed(ctx context.Context, from object.Caller, id string, _ verbs.None) (s Status[Out], err error) {
-	task, err := ParseTaskID(id)
-	if err == nil {
-		s, err = p.Status(ctx, from, task)
-	}
-	return s, err
-}
-
-func (p *Pool[In, Out]) waitDescribed(ctx context.Context, from object.Caller, id string, _ verbs.None) (out Out, err error) {
-	task, err := ParseTaskID(id)
-	if err == nil {
-		out, err = p.Wait(ctx, from, task)
-	}
-	return out, err
 }
 
 // oneOf adapts a method of any number of tasks.

@@ -35,17 +35,16 @@ type claimArg struct {
 	Lease span `json:"lease,omitempty"`
 }
 
-// claimDescribed is Claim, with an empty list in place of none. Tasks that were claimed before a
-// partition failed are the answer, because their leases run.
-func (p *Pool[In, Out]) claimDescribed(ctx context.Context, from object.Caller, _ string, a claimArg) ([]Claim[In], error) {
+// read reads the argument, and sets its default.
+func (a *claimArg) read(read func(arg any) error) error {
+	if err := read(a); err != nil {
+		return err
+	}
 	if a.N < 0 || a.N > maxBatch {
-		return nil, engine.Invalidf("workerpool", "n is %d: claim 1 to %d tasks", a.N, maxBatch)
+		return engine.Invalidf("workerpool", "n is %d: claim 1 to %d tasks", a.N, maxBatch)
 	}
-	claims, err := p.Claim(ctx, from, max(a.N, 1), time.Duration(a.Lease))
-	if len(claims) > 0 {
-		return claims, nil
-	}
-	return []Claim[In]{}, err
+	a.N = max(a.N, 1)
+	return nil
 }
 
 // leaseArg is the argument of the verb heartbeat.
@@ -95,8 +94,8 @@ func (a *nackArg) cause() (err error, bad error) {
 	return err, nil
 }
 
-// of returns why a lease is not one of the task that the verb names.
-func (l Lease) of(id string) error {
+// leaseOf returns why a lease is not one of the task that the verb names.
+func leaseOf(l Lease, id string) error {
 	task, err := ParseTaskID(id)
 	switch {
 	case err != nil:
@@ -108,21 +107,14 @@ func (l Lease) of(id string) error {
 }
 
 func (p *pool) heartbeatDescribed(ctx context.Context, from object.Caller, id string, a leaseArg) (Lease, error) {
-	if err := a.Lease.of(id); err != nil {
+	if err := leaseOf(a.Lease, id); err != nil {
 		return Lease{}, err
 	}
 	return (&control{p}).Heartbeat(ctx, from, a.Lease)
 }
 
-func (p *Pool[In, Out]) ackDescribed(ctx context.Context, from object.Caller, id string, a ackArg[Out]) (verbs.None, error) {
-	if err := a.Lease.of(id); err != nil {
-		return verbs.None{}, err
-	}
-	return verbs.None{}, p.Ack(ctx, from, a.Lease, a.Out)
-}
-
 func (p *pool) nackDescribed(ctx context.Context, from object.Caller, id string, a nackArg) (verbs.None, error) {
-	if err := a.Lease.of(id); err != nil {
+	if err := leaseOf(a.Lease, id); err != nil {
 		return verbs.None{}, err
 	}
 	cause, err := a.cause()

@@ -144,7 +144,7 @@ func (p *Pool[In, Out]) Enqueue(ctx context.Context, from object.Caller, in In, 
 	if err := p.check(&s); err != nil {
 		return TaskRef{}, err
 	}
-	return p.enqueue.Call(ctx, from, p.route(from, &s), s)
+	return p.enqueue(ctx, from, p.route(from, &s), s)
 }
 
 // check validates a task before it is sent to its partition.
@@ -209,13 +209,13 @@ func (p *Pool[In, Out]) EnqueueBatch(ctx context.Context, from object.Caller, it
 	}
 	return inParts(parts, len(items), func(part batchPart) ([]TaskRef, error) {
 		if len(parts) == 1 {
-			return p.batch.Call(ctx, from, part.object, all)
+			return p.batch(ctx, from, part.object, all)
 		}
 		tasks := make([]submission[In], len(part.index))
 		for k, i := range part.index {
 			tasks[k] = all[i]
 		}
-		return p.batch.Call(ctx, from, part.object, tasks)
+		return p.batch(ctx, from, part.object, tasks)
 	})
 }
 

@@ -29,17 +29,18 @@ type Pool[In, Out any] struct {
 	reader    engine.Reader[In]
 	validates bool // whether a value of type In can be a Validator
 
-	enqueue *object.Method[submission[In], TaskRef]
-	batch   *object.Method[[]submission[In], []TaskRef]
-	info    *object.Method[uint64, Status[Out]]
-	wait    *object.Method[uint64, Status[Out]]
-	letters *object.Method[page, lettersPage[In]]
-	claim   *object.Method[claimPart, []Claim[In]]
-	ack     *object.Method[receipt[Out], struct{}]
+	enqueue call[submission[In], TaskRef]
+	batch   call[[]submission[In], []TaskRef]
+	info    call[uint64, Status[Out]]
+	wait    call[uint64, Status[Out]]
+	letters call[page, lettersPage[In]]
+	claim   call[claimPart, []Claim[In]]
+	ack     call[receipt[Out], struct{}]
 }
 
 // control has the methods of a Pool that have none of its types. The compiler makes the code of a Pool again for each In
 // and Out, in each package that uses one, so a Pool itself has only what needs them.
+// The methods here are not inlined, because each Pool has wrappers of them.
 type control struct{ pool *pool }
 
 // pool is a Pool without its types.
@@ -65,7 +66,7 @@ type calls struct {
 	nack         call[refusal, struct{}]
 }
 
-// call is a bound object.Method.Call.
+// call is what object.HandleCall returns.
 type call[A, R any] = func(ctx context.Context, from object.Caller, name string, arg A, opts ...object.CallOption) (R, error)
 
 // submission is a task on its way to its partition.
@@ -107,18 +108,18 @@ func (p *pool) open(c *untyped, overlap bool) *object.Class[partition] {
 	}, engine.ClassOptions(object.ClassOptions{OverlapWhileUnconfirmed: overlap}))
 	class.Reject(c.invalid())
 	p.calls = calls{
-		phaseResult:  object.Handle(class, "phaseResult", (*partition).phaseResult).Call,
-		phaseResults: object.Handle(class, "phaseResults", (*partition).phaseResults).Call,
-		waitEmpty:    object.Handle(class, "waitEmpty", (*partition).waitEmpty).Call,
-		stats:        object.Handle(class, "stats", (*partition).stats).Call,
-		mode:         object.Handle(class, "mode", (*partition).setMode).Call,
-		cancel:       object.Handle(class, "cancel", (*partition).cancel, object.Sent(func(uint64) State { return Sent })).Call,
-		discard:      object.Handle(class, "discard", (*partition).discard).Call,
-		widest:       object.Handle(class, "widest", (*partition).known).Call,
-		replay:       object.Handle(class, "replay", (*partition).replay).Call,
-		discardDead:  object.Handle(class, "discardDead", (*partition).discardDead).Call,
-		heartbeat:    object.Handle(class, "heartbeat", (*partition).heartbeat).Call,
-		nack:         object.Handle(class, "nack", (*partition).nack).Call,
+		phaseResult:  object.HandleCall(class, "phaseResult", (*partition).phaseResult),
+		phaseResults: object.HandleCall(class, "phaseResults", (*partition).phaseResults),
+		waitEmpty:    object.HandleCall(class, "waitEmpty", (*partition).waitEmpty),
+		stats:        object.HandleCall(class, "stats", (*partition).stats),
+		mode:         object.HandleCall(class, "mode", (*partition).setMode),
+		cancel:       object.HandleCall(class, "cancel", (*partition).cancel, object.Sent(func(uint64) State { return Sent })),
+		discard:      object.HandleCall(class, "discard", (*partition).discard),
+		widest:       object.HandleCall(class, "widest", (*partition).known),
+		replay:       object.HandleCall(class, "replay", (*partition).replay),
+		discardDead:  object.HandleCall(class, "discardDead", (*partition).discardDead),
+		heartbeat:    object.HandleCall(class, "heartbeat", (*partition).heartbeat),
+		nack:         object.HandleCall(class, "nack", (*partition).nack),
 	}
 	set.widest = p.calls.widest
 	return class
@@ -212,15 +213,15 @@ func (p *partition) keepsOutput(r *row) bool { return p.set.keeps(Done) != 0 || 
 // handle registers the methods of a partition that have types of the pool.
 func (p *Pool[In, Out]) handle() {
 	c := p.Class
-	p.enqueue = object.Handle(c, "enqueue", func(part *partition, ctx context.Context, s submission[In]) (TaskRef, error) {
+	p.enqueue = object.HandleCall(c, "enqueue", func(part *partition, ctx context.Context, s submission[In]) (TaskRef, error) {
 		input, err := part.encode("input", s.In)
 		if err != nil {
 			return TaskRef{}, err
 		}
 		return part.submitOne(ctx, input, s.Options)
 	}, object.Sent(func(submission[In]) TaskRef { return TaskRef{Sent: true} }))
-	p.batch = object.Handle(c, "enqueueBatch", enqueueBatch[In], object.Sent(func(all []submission[In]) []TaskRef { return allSent(len(all)) }))
-	p.info = object.Handle(c, "info", func(part *partition, ctx context.Context, num uint64) (Status[Out], error) {
+	p.batch = object.HandleCall(c, "enqueueBatch", enqueueBatch[In], object.Sent(func(all []submission[In]) []TaskRef { return allSent(len(all)) }))
+	p.info = object.HandleCall(c, "info", func(part *partition, ctx context.Context, num uint64) (Status[Out], error) {
 		r, err := part.look(ctx, num)
 		s, err := statusOf[Out](part, r, err)
 		if err == nil {
@@ -228,13 +229,13 @@ func (p *Pool[In, Out]) handle() {
 		}
 		return s, err
 	})
-	p.wait = object.Handle(c, "wait", func(part *partition, ctx context.Context, num uint64) (Status[Out], error) {
+	p.wait = object.HandleCall(c, "wait", func(part *partition, ctx context.Context, num uint64) (Status[Out], error) {
 		r, err := part.wait(ctx, num)
 		return statusOf[Out](part, r, err)
 	})
-	p.letters = object.Handle(c, "deadLetters", p.pageOf)
-	p.claim = object.Handle(c, "claim", p.claimAll)
-	p.ack = object.Handle(c, "ack", func(part *partition, ctx context.Context, r receipt[Out]) (struct{}, error) {
+	p.letters = object.HandleCall(c, "deadLetters", p.pageOf)
+	p.claim = object.HandleCall(c, "claim", p.claimAll)
+	p.ack = object.HandleCall(c, "ack", func(part *partition, ctx context.Context, r receipt[Out]) (struct{}, error) {
 		output, err := part.encode("output", r.Out)
 		if err != nil {
 			return struct{}{}, err

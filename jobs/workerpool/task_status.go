@@ -54,7 +54,7 @@ type Failure struct {
 // jobs.ErrNotFound for an unknown id, also when the task was done or cancelled
 // more than Config.Retention ago.
 func (p *Pool[In, Out]) Status(ctx context.Context, from object.Caller, id TaskID) (Status[Out], error) {
-	s, err := p.info.Call(ctx, from, id.object(), id.Number)
+	s, err := p.info(ctx, from, id.object(), id.Number)
 	if err == nil && s.Webhook != nil {
 		err = p.pool.webhookOf(ctx, from, Outcome{Task: s.ID, State: s.State, Ended: s.Ended}, s.Webhook)
 	}
@@ -66,7 +66,7 @@ func (p *Pool[In, Out]) Status(ctx context.Context, from object.Caller, id TaskI
 // Status for the history. During a shutdown it still waits for a task that runs
 // in this process; for any other task it returns object.ErrShutdown.
 func (p *Pool[In, Out]) Wait(ctx context.Context, from object.Caller, id TaskID) (Out, error) {
-	info, err := again(func() (Status[Out], error) { return p.wait.Call(ctx, from, id.object(), id.Number) })
+	info, err := again(func() (Status[Out], error) { return p.wait(ctx, from, id.object(), id.Number) })
 	if err == nil {
 		err = p.pool.unsuccessful(id, info.State, info.Failures, info.DecodeError)
 	}
@@ -207,6 +207,8 @@ func (p *partition) await(ctx context.Context, num uint64, runs bool) error {
 // reports whether there is one. There is none before the phase is Done, nor after the task
 // was done or cancelled; the results of a dead letter stay for a replay. Error:
 // jobs.ErrNotFound for an unknown id.
+//
+//go:noinline
 func (p *control) PhaseResult(ctx context.Context, from object.Caller, id TaskID, phase string, into any) (bool, error) {
 	v, err := p.pool.calls.phaseResult(ctx, from, id.object(), phaseName{id.Number, phase})
 	if err != nil || !v.OK {
@@ -228,6 +230,8 @@ type PhaseResult struct {
 // bytes, for a tool that does not know their types. PhaseResult decodes one of them. The list
 // is empty where PhaseResult finds none. All results are in memory at a time: up to 64, each
 // of up to object.Options.MaxValueBytes. Error: jobs.ErrNotFound for an unknown id.
+//
+//go:noinline
 func (p *control) PhaseResults(ctx context.Context, from object.Caller, id TaskID) ([]PhaseResult, error) {
 	return p.pool.calls.phaseResults(ctx, from, id.object(), id.Number)
 }

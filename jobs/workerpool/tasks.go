@@ -69,6 +69,8 @@ type TaskPage struct {
 }
 
 // Tasks is the function Tasks for this pool.
+//
+//go:noinline
 func (p *control) Tasks(ctx context.Context, from Rows, o TasksOptions) (TaskPage, error) {
 	return Tasks(ctx, from, p.pool.set.name, o)
 }

@@ -84,7 +84,7 @@ const (
 func Child[In, Out any](ctx *Context, w *Workflow[In, Out], id string, in In) (Out, error) {
 	var out Out
 	err := ctx.childOf(w.d.name, id, in, &out, func(ctx context.Context, st *object.State, p parent) error {
-		return w.startChild.Send(ctx, st, id, childStart[In]{in, p})
+		return w.startChild(ctx, st, id, childStart[In]{in, p})
 	})
 	return out, err
 }

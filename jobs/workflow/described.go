@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -14,10 +15,31 @@ import (
 
 // Verbs describes the methods of the workflow by name, for callers that have no Go types (G1).
 func (w *Workflow[In, Out]) Verbs() *verbs.Table {
+	in := reflect.TypeFor[In]()
 	return w.d.verbs(w,
-		verbs.New("start", verbs.Call, "begin a run with an input, or leave one that exists as it is", w.Start),
-		verbs.New("restart", verbs.Operator, "begin a run that has ended anew, with another input", w.restartDescribed),
-		verbs.New("wait", verbs.Reader, "wait for the end of the run and show its output", w.waitDescribed),
+		verbs.NewUntyped("start", verbs.Call, "begin a run with an input, or leave one that exists as it is", in, reflect.TypeFor[Started](),
+			func(ctx context.Context, from object.Caller, id string, read func(arg any) error) (any, error) {
+				var in In
+				if err := read(&in); err != nil {
+					return nil, err
+				}
+				return w.Start(ctx, from, id, in)
+			}),
+		verbs.NewUntyped("restart", verbs.Operator, "begin a run that has ended anew, with another input", in, reflect.TypeFor[verbs.None](),
+			func(ctx context.Context, from object.Caller, id string, read func(arg any) error) (any, error) {
+				var in In
+				if err := read(&in); err != nil {
+					return nil, err
+				}
+				return verbs.None{}, w.Restart(ctx, from, id, in)
+			}),
+		verbs.NewUntyped("wait", verbs.Reader, "wait for the end of the run and show its output", reflect.TypeFor[verbs.None](), reflect.TypeFor[Out](),
+			func(ctx context.Context, from object.Caller, id string, read func(arg any) error) (any, error) {
+				if err := read(new(verbs.None)); err != nil {
+					return nil, err
+				}
+				return w.Wait(ctx, from, id)
+			}),
 	)
 }
 
@@ -105,14 +127,6 @@ func (a *signalArg) options() []object.CallOption {
 func (d *definition) pauseDescribed(ctx context.Context, from object.Caller, id string, a pauseArg) (verbs.None, error) {
 	_, err := d.calls.pause(ctx, from, id, a)
 	return verbs.None{}, err
-}
-
-func (w *Workflow[In, Out]) restartDescribed(ctx context.Context, from object.Caller, id string, in In) (verbs.None, error) {
-	return verbs.None{}, w.Restart(ctx, from, id, in)
-}
-
-func (w *Workflow[In, Out]) waitDescribed(ctx context.Context, from object.Caller, id string, _ verbs.None) (Out, error) {
-	return w.Wait(ctx, from, id)
 }
 
 // page is History or HistoryOf, as its argument says.

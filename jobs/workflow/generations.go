@@ -81,6 +81,8 @@ func (in *instance) beginAnew(ctx context.Context, input []byte) error {
 
 // HistoryOf is History of one generation of the run: of the present one, or of an earlier one
 // that Config.KeepGenerations has kept (see Status.Kept). It returns jobs.ErrNotFound for another.
+//
+//go:noinline
 func (w *control) HistoryOf(ctx context.Context, from object.Caller, id string, generation, first uint64, limit int) ([]Entry, error) {
 	return w.d.calls.entries(ctx, from, id, page{After: first, Limit: limit, Generation: &generation})
 }

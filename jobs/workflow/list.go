@@ -23,6 +23,8 @@ type ListOptions struct {
 
 // List yields the status of runs, with the id as Meta.ID, in the order of their ids. It loads each run that it yields. A run that begins or ends meanwhile may be left
 // out. An error of the host, or the end of ctx, is yielded last.
+//
+//go:noinline
 func (w *control) List(ctx context.Context, h *object.Host, o ListOptions) iter.Seq2[Status, error] {
 	return func(yield func(Status, error) bool) {
 		const page = 256

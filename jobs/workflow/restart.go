@@ -16,7 +16,7 @@ import (
 // wait has taken. It is nobody's child any more. The errors are those of Start,
 // jobs.ErrNotFound, and a *jobs.MoveError for a run that has not ended.
 func (w *Workflow[In, Out]) Restart(ctx context.Context, from object.Caller, id string, in In) error {
-	_, err := w.restart.Call(ctx, from, id, in)
+	_, err := w.restart(ctx, from, id, in)
 	return err
 }
 
@@ -54,6 +54,8 @@ const retryEvery = time.Second / 100
 // neither do runs that have changed their status meanwhile. A run that fails again is not tried twice. RetryAll
 // stops at the first other error, or at the end of ctx, with the number so far, and may be called
 // again.
+//
+//go:noinline
 func (w *control) RetryAll(ctx context.Context, h *object.Host, match func(s Status) bool) (retried int, err error) {
 	seams, next := h.Seams(), time.Time{}
 	for st, err := range w.List(ctx, h, ListOptions{Label: jobs.Failed}) {

@@ -28,7 +28,7 @@ type declared interface {
 
 // declare adds the method that takes the signal to a workflow.
 func (s *Signal[T]) declare(d *definition) any {
-	return object.Handle(d.class, "signal "+s.name, func(in *instance, ctx context.Context, v T) (none, error) {
+	return object.HandleCall(d.class, "signal "+s.name, func(in *instance, ctx context.Context, v T) (none, error) {
 		return in.takes(ctx, s.name, v)
 	}, object.Sent(func(T) none { return none{} }))
 }
@@ -59,11 +59,11 @@ type Named interface {
 // once. With an Outbox a signal to a run that is full waits in its message until the run has
 // taken others, and each other refusal is a dead letter at once (J19).
 func (s *Signal[T]) Send(ctx context.Context, from object.Caller, w Named, id string, v T, opts ...object.CallOption) error {
-	m, ok := w.of().signals[s.name].(*object.Method[T, none])
+	send, ok := w.of().signals[s.name].(call[T, none])
 	if !ok {
 		return unlisted(s.name, w.Name())
 	}
-	_, err := m.Call(ctx, from, id, v, opts...)
+	_, err := send(ctx, from, id, v, opts...)
 	return err
 }
 

@@ -138,6 +138,8 @@ const maxPage = 1000
 
 // History returns up to limit entries of the run (0 and more than 1,000: 1,000) with a Seq of
 // at least first, in order: those of the present generation. HistoryOf has those of others.
+//
+//go:noinline
 func (w *control) History(ctx context.Context, from object.Caller, id string, first uint64, limit int) ([]Entry, error) {
 	return w.d.calls.entries(ctx, from, id, page{After: first, Limit: limit})
 }

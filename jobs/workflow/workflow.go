@@ -28,14 +28,15 @@ type Workflow[In, Out any] struct {
 	*object.Class[instance]
 	control
 
-	start      *object.Method[In, Started]
-	wait       *object.Method[none, Out]
-	restart    *object.Method[In, none]
-	startChild *object.Method[childStart[In], none]
+	start      call[In, Started]
+	wait       call[none, Out]
+	restart    call[In, none]
+	startChild func(ctx context.Context, st *object.State, id string, arg childStart[In], opts ...object.CallOption) error
 }
 
 // control has the methods of a Workflow that have none of its types. The compiler makes the code of a Workflow again for
 // each In and Out, in each package that uses one, so a Workflow itself has only what needs them.
+// The methods here are not inlined, because each Workflow has wrappers of them.
 type control struct{ d *definition }
 
 // none stands for no argument or no result.
@@ -47,7 +48,7 @@ type definition struct {
 	config   Config
 	class    *object.Class[instance]
 	function func(ctx *Context, input []byte) ([]byte, error)
-	signals  map[string]any // the methods that take them, by name
+	signals  map[string]any // the calls of the methods that take them, by name
 	calls    calls
 
 	maxSignals int // constant; tests have less
@@ -67,7 +68,7 @@ type calls struct {
 	variable  call[string, shown]
 }
 
-// call is a bound object.Method.Call.
+// call is what object.HandleCall returns.
 type call[A, R any] = func(ctx context.Context, from object.Caller, id string, arg A, opts ...object.CallOption) (R, error)
 
 // New makes a workflow. name is the name of its class: stored runs belong to it, so it must
@@ -75,20 +76,20 @@ type call[A, R any] = func(ctx context.Context, from object.Caller, id string, a
 func New[In, Out any](name string, c Config) *Workflow[In, Out] {
 	d := define(name, c)
 	w := &Workflow[In, Out]{Class: d.class, control: control{d}}
-	w.start = object.Handle(d.class, "start", func(in *instance, ctx context.Context, input In) (Started, error) {
+	w.start = object.HandleCall(d.class, "start", func(in *instance, ctx context.Context, input In) (Started, error) {
 		return in.startWith(ctx, input)
 	}, object.Sent(func(In) Started { return Started{Sent: true} }))
-	w.wait = object.Handle(d.class, "wait", func(in *instance, ctx context.Context, _ none) (out Out, err error) {
+	w.wait = object.HandleCall(d.class, "wait", func(in *instance, ctx context.Context, _ none) (out Out, err error) {
 		raw, err := in.output(ctx)
 		if err == nil {
 			err = in.st.Driver().Codec().Decode(raw, &out)
 		}
 		return out, err
 	})
-	w.restart = object.Handle(d.class, "restart", func(in *instance, ctx context.Context, input In) (none, error) {
+	w.restart = object.HandleCall(d.class, "restart", func(in *instance, ctx context.Context, input In) (none, error) {
 		return in.restartWith(ctx, input)
 	}, object.Sent(func(In) none { return none{} }))
-	w.startChild = object.Handle(d.class, "start child", func(in *instance, ctx context.Context, a childStart[In]) (none, error) {
+	w.startChild = object.HandleSend(d.class, "start child", func(in *instance, ctx context.Context, a childStart[In]) (none, error) {
 		return in.startChild(ctx, a.Input, a.Parent)
 	})
 	return w
@@ -103,15 +104,15 @@ func define(name string, c Config) *definition {
 	}, d.config.class())
 	nothing, noReason := object.Sent(func(none) none { return none{} }), object.Sent(func(string) none { return none{} })
 	d.calls = calls{
-		status:    object.Handle(d.class, "status", (*instance).status).Call,
-		cancel:    object.Handle(d.class, "cancel", (*instance).cancel, noReason).Call,
-		pause:     object.Handle(d.class, "pause", (*instance).pause, object.Sent(func(pauseArg) none { return none{} })).Call,
-		resume:    object.Handle(d.class, "resume", (*instance).resume, nothing).Call,
-		terminate: object.Handle(d.class, "terminate", (*instance).terminate, noReason).Call,
-		retry:     object.Handle(d.class, "retry", (*instance).retry, nothing).Call,
-		entries:   object.Handle(d.class, "history", (*instance).page).Call,
-		variables: object.Handle(d.class, "variables", (*instance).variables).Call,
-		variable:  object.Handle(d.class, "variable", (*instance).variable).Call,
+		status:    object.HandleCall(d.class, "status", (*instance).status),
+		cancel:    object.HandleCall(d.class, "cancel", (*instance).cancel, noReason),
+		pause:     object.HandleCall(d.class, "pause", (*instance).pause, object.Sent(func(pauseArg) none { return none{} })),
+		resume:    object.HandleCall(d.class, "resume", (*instance).resume, nothing),
+		terminate: object.HandleCall(d.class, "terminate", (*instance).terminate, noReason),
+		retry:     object.HandleCall(d.class, "retry", (*instance).retry, nothing),
+		entries:   object.HandleCall(d.class, "history", (*instance).page),
+		variables: object.HandleCall(d.class, "variables", (*instance).variables),
+		variable:  object.HandleCall(d.class, "variable", (*instance).variable),
 	}
 	tryAgain := object.Handle(d.class, "try again", func(in *instance, ctx context.Context, _ none) (none, error) {
 		return none{}, in.job.TryAgain(ctx)
@@ -243,7 +244,7 @@ type Started struct {
 // a run, with any status, nothing changes and Started.Created is false (F13). An input with a
 // method Validate() error that fails, or one that cannot be encoded, is a jobs.ErrInvalid.
 func (w *Workflow[In, Out]) Start(ctx context.Context, from object.Caller, id string, in In) (Started, error) {
-	return w.start.Call(ctx, from, id, in)
+	return w.start(ctx, from, id, in)
 }
 
 // Wait returns the output of the run, once it has completed. If the run has failed or was
@@ -251,10 +252,12 @@ func (w *Workflow[In, Out]) Start(ctx context.Context, from object.Caller, id st
 // function with several outcomes tells them in its output. It keeps the
 // run in memory for as long as it waits, so give ctx a deadline.
 func (w *Workflow[In, Out]) Wait(ctx context.Context, from object.Caller, id string) (Out, error) {
-	return w.wait.Call(ctx, from, id, none{})
+	return w.wait(ctx, from, id, none{})
 }
 
 // Status returns how far the run is. It does not wait for a step.
+//
+//go:noinline
 func (w *control) Status(ctx context.Context, from object.Caller, id string) (Status, error) {
 	return w.d.calls.status(ctx, from, id, none{})
 }
@@ -265,6 +268,8 @@ func (w *control) Status(ctx context.Context, from object.Caller, id string) (St
 // run is cancelled; if it returns none, the run is completed. A paused run goes on for it. A
 // run that is stuck is cancelled when its code is put right. Cancel of a run that has ended
 // changes nothing.
+//
+//go:noinline
 func (w *control) Cancel(ctx context.Context, from object.Caller, id, reason string) error {
 	_, err := w.d.calls.cancel(ctx, from, id, reason)
 	return err
@@ -272,6 +277,8 @@ func (w *control) Cancel(ctx context.Context, from object.Caller, id, reason str
 
 // Pause lets no operation of the run begin until Resume, or until the given time, if it is
 // not zero. Steps that run end first.
+//
+//go:noinline
 func (w *control) Pause(ctx context.Context, from object.Caller, id, reason string, until time.Time) error {
 	_, err := w.d.calls.pause(ctx, from, id, pauseArg{reason, until})
 	return err
@@ -279,6 +286,8 @@ func (w *control) Pause(ctx context.Context, from object.Caller, id, reason stri
 
 // Resume lets a paused run go on, and tries a stuck one now. For any other status it changes
 // nothing, but a failed run needs Retry.
+//
+//go:noinline
 func (w *control) Resume(ctx context.Context, from object.Caller, id string) error {
 	_, err := w.d.calls.resume(ctx, from, id, none{})
 	return err
@@ -286,6 +295,8 @@ func (w *control) Resume(ctx context.Context, from object.Caller, id string) err
 
 // Terminate removes the run with all its rows in one batch, without its undos. Its children
 // are cancelled. Start can use the id again.
+//
+//go:noinline
 func (w *control) Terminate(ctx context.Context, from object.Caller, id, reason string) error {
 	_, err := w.d.calls.terminate(ctx, from, id, reason)
 	return err
@@ -295,6 +306,8 @@ func (w *control) Terminate(ctx context.Context, from object.Caller, id, reason 
 // same key, if no undo has begun and nothing was recorded since, and an undo that was given
 // up is tried again, because a compensation never turns back. Otherwise it returns ErrUndone
 // and changes nothing: a run begun anew would repeat all its steps.
+//
+//go:noinline
 func (w *control) Retry(ctx context.Context, from object.Caller, id string) error {
 	_, err := w.d.calls.retry(ctx, from, id, none{})
 	return err

@@ -127,6 +127,12 @@ type callable interface {
 	recycle() // keeps the memory for another call; it is for a call that has returned without an error
 }
 
+// methodName is part of the key under which an answer is stored.
+func (in *invocation) methodName() string { return in.method.name }
+
+// request is the request of a call by name, for CallBytes.
+func (in *invocation) request() *Request { return &in.call }
+
 // encodeArg returns the argument in the host's codec.
 func (in *invocation) encodeArg(c Codec) ([]byte, error) {
 	return c.Encode(in.method.part(in, argValue))

@@ -318,7 +318,6 @@ type method struct {
 	arg     reflect.Type
 	answer  reflect.Type
 	call    func(in *invocation, instance any, ctx context.Context) error // calls the handler
-	make    func() *invocation
 	part    func(in *invocation, p part) any
 	hasSent bool      // a call can be sent; see Sent
 	spare   sync.Pool // of *invocation to which no pointer is left
@@ -357,12 +356,16 @@ func HandleCall[T, A, R any](c *Class[T], name string, fn func(*T, context.Conte
 	handle(m, c, name, fn, opts)
 	return func(ctx context.Context, from Caller, name string, arg A, opts ...CallOption) (answer R, err error) {
 		in := m.take()
-		*in.arg.(*A) = arg
+		a := in.arg.(*A)
+		*a = arg
 		if err := in.invoke(ctx, from, name, opts); err != nil {
 			return answer, err
 		}
-		answer = *in.answer.(*R)
-		in.recycle()
+		r := in.answer.(*R)
+		var noArg A
+		var none R
+		answer, *a, *r = *r, noArg, none
+		in.spare()
 		return answer, nil
 	}
 }
@@ -390,8 +393,8 @@ func handle[T, A, R any](m *method, c *Class[T], name string, fn func(*T, contex
 		*in.answer.(*R), err = fn(instance.(*T), ctx, *in.arg.(*A))
 		return err
 	}
-	m.make = func() *invocation {
-		c := &cell[A, R]{}
+	m.spare.New = func() any {
+		c := &cell[A, R]{in: invocation{method: m}}
 		c.in.arg, c.in.answer = &c.arg, &c.answer
 		return &c.in
 	}
@@ -436,22 +439,22 @@ func (m *Method[A, R]) Name() string { return m.m.name }
 // Errors of the handler arrive unchanged; see the Err variables for the others.
 func (m *Method[A, R]) Call(ctx context.Context, from Caller, name string, arg A, opts ...CallOption) (answer R, err error) {
 	in := m.m.take()
-	*in.arg.(*A) = arg
+	a := in.arg.(*A)
+	*a = arg
 	if err := in.invoke(ctx, from, name, opts); err != nil { // a turn may still use the invocation, so it does not go to the pool
 		return answer, err
 	}
-	answer = *in.answer.(*R)
-	in.recycle()
+	r := in.answer.(*R)
+	var noArg A
+	var none R
+	answer, *a, *r = *r, noArg, none
+	in.spare()
 	return answer, nil
 }
 
 // take returns an invocation for a call.
 func (m *method) take() *invocation {
-	in, spare := m.spare.Get().(*invocation)
-	if !spare {
-		in = m.make()
-		in.method = m
-	}
+	in := m.spare.Get().(*invocation)
 	in.call.what = &m.name
 	return in
 }
@@ -476,17 +479,15 @@ func (in *invocation) invoke(ctx context.Context, from Caller, name string, opts
 
 // recycle keeps the memory for another call of the method. No turn may use the invocation any more.
 func (in *invocation) recycle() {
-	m := in.method
-	m.part(in, clearBoth)
-	in.call = Request{}
-	m.spare.Put(in)
+	in.method.part(in, clearBoth)
+	in.spare()
 }
 
-// methodName is part of the key under which an answer is stored.
-func (in *invocation) methodName() string { return in.method.name }
-
-// request is the request of a call by name, for CallBytes.
-func (in *invocation) request() *Request { return &in.call }
+// spare is recycle without its argument and its answer.
+func (in *invocation) spare() {
+	in.call = Request{}
+	in.method.spare.Put(in)
+}
 
 // run calls the handler on the instance. The caller owns the turn.
 func (in *invocation) run(ctx context.Context, a *activation) error {

@@ -349,8 +349,9 @@ func Handle[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, 
 	return m
 }
 
-// HandleCall is Handle for the authors of job types with type parameters. It returns Method.Call alone, which the compiler
-// makes from half as much code for each A and R.
+// HandleCall is Handle for authors of types with type parameters, such as job types. It returns the
+// method's Call alone, because a Method compiles twice as much code for each A and R. The returned
+// function may be called concurrently and fails as Method.Call does.
 func HandleCall[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, A) (R, error), opts ...MethodOption[A, R]) func(ctx context.Context, from Caller, name string, arg A, opts ...CallOption) (R, error) {
 	m := &method{}
 	handle(m, c, name, fn, opts)
@@ -370,7 +371,7 @@ func HandleCall[T, A, R any](c *Class[T], name string, fn func(*T, context.Conte
 	}
 }
 
-// HandleSend is HandleCall, but returns Method.Send.
+// HandleSend is HandleCall, but returns the method's Send; see Method.Send for its errors.
 func HandleSend[T, A, R any](c *Class[T], name string, fn func(*T, context.Context, A) (R, error), opts ...MethodOption[A, R]) func(ctx context.Context, st *State, name string, arg A, opts ...CallOption) error {
 	m := &method{}
 	handle(m, c, name, fn, opts)

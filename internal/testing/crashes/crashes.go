@@ -33,10 +33,10 @@ func init() {
 	debug.SetMemoryLimit(512 << 20)
 }
 
-// Budget is harness.Budget, but an ordinary run has half as many plans, and no more than usual.
+// Budget is harness.Budget, but an ordinary run has a third of the plans, and no more than usual.
 func Budget(n int) harness.Option {
 	if !prove.Long() {
-		n = min(n/2, plans)
+		n = min(n/3, plans)
 	}
 	return harness.Budget(n)
 }
